@@ -42,7 +42,9 @@ def run_module(environment: str, module: str, arguments: Sequence[str], *, progr
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     command = [str(interpreter(environment, device)), "-m", module, *arguments]
-    return run_interruptible(command, environment={**os.environ, "PYTHONPATH": path, PROGRAM: program})
+    # Nothing of the user's folder is imported, such as a random.py of theirs.
+    own = {"PYTHONPATH": path, "PYTHONSAFEPATH": "1", PROGRAM: program}
+    return run_interruptible(command, environment={**os.environ, **own})
 
 
 def program_command(environment: str, module: str) -> click.Command:

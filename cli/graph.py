@@ -110,20 +110,42 @@ def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] 
     """
     pairs = [f"{key}={value}" for key, value in settings.items()]
     chatty = any(option.startswith(("--quiet", "-q", "--verbose")) for option in options)
-    quiet = [] if chatty else ["--quiet", "rules"]  # one line for each job that starts or ends
-    command = [sys.executable, "-m", "snakemake", target, *quiet, *options, *(["--config", *pairs] if pairs else [])]
+    quiet = [] if chatty else ["--quiet", "rules", "host"]  # one line for each job that starts or ends
+    command = [
+        sys.executable,
+        "-m",
+        "cluster.start_snakemake",
+        target,
+        *quiet,
+        *options,
+        *(["--config", *pairs] if pairs else []),
+    ]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     typed = shlex.join(["crosszero", *sys.argv[1:]])
-    return run_interruptible(command, cwd=ROOT, environment={**os.environ, "PATH": path, COMMAND: typed})
+    return run_interruptible(
+        command, cwd=ROOT, environment={**os.environ, "PATH": path, COMMAND: typed}, answered_later=True
+    )
 
 
-def run_interruptible(command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None = None) -> int:
-    """Run a program that decides itself what Ctrl-C means; returns its exit status, 130 if it died of it."""
+def run_interruptible(
+    command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None = None, answered_later: bool = False
+) -> int:
+    """Run a program that decides itself what Ctrl-C means; returns its exit status, 130 if it died of it.
+
+    Args:
+        command: the program.
+        environment: its variables.
+        cwd: its folder, the user's by default.
+        answered_later: whether the program starts with Ctrl-C blocked, and lets it through once it can answer it.
+    """
+
+    def take_interrupts() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_BLOCK if answered_later else signal.SIG_UNBLOCK, [signal.SIGINT])
+
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it as well; it is in the same group
     try:
-        process = subprocess.Popen(
-            command, cwd=cwd, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
-        )
+        process = subprocess.Popen(command, cwd=cwd, env=environment, preexec_fn=take_interrupts)
         status = process.wait()
     finally:
         signal.signal(signal.SIGINT, before)

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 INTERRUPTED = 130  # the exit status of shells
 FIRST = "\nInterrupted: waiting until the running jobs have ended.\n"
+NOTHING_STARTED = "\nInterrupted; nothing was started.\n"
 SECOND = "\nInterrupted again: still waiting. Once more ends Snakemake at once; its jobs end with it.\n"
 
 
@@ -32,7 +33,7 @@ class Interrupt:
         """Take the signal. Raises KeyboardInterrupt at the first, as Python does."""
         self.times += 1
         if not self.is_running():
-            end_now("\nInterrupted; nothing was started.\n")
+            end_now(NOTHING_STARTED)
         if self.times == 1:
             os.write(2, FIRST.encode())  # print() may be interrupted itself
             raise KeyboardInterrupt

@@ -18,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -157,14 +158,74 @@ def build(name: str, device: str, kernels: bool = True) -> Path:
     """Build the environment unless it is complete; return its stamp. Its arguments are those of `folder`."""
     lock, env = lock_file(name, device), folder(name, device, kernels)
     stamp = env / ".stamp"
-    if stamp.is_file():
+    if stamp.is_file() and not (is_moved(env) or lacks_program(name, env)):
         return stamp
     TARGET.mkdir(exist_ok=True)
     with (TARGET / f".{env.name}.lock").open("w") as sole:
         fcntl.flock(sole, fcntl.LOCK_EX)  # two Snakemakes may use the same environments
         if not stamp.is_file():
             install(name, device, lock, env)
+        if is_moved(env):
+            correct_scripts(env)
+        if lacks_program(name, env):
+            install_program(env)
     return stamp
+
+
+def belongs_to_another(env: Path) -> bool:
+    """Whether an environment is that of another copy of the project, which `.envs` links to: it is only used."""
+    other = env.resolve().parent.parent
+    return other != ENVS.parent and (other / "envs" / Path(__file__).name).is_file()
+
+
+def recorded_folder(env: Path) -> Path:
+    """Where an environment was made, as its script for activation has it."""
+    lines = (env / "bin" / "activate").read_text().splitlines()
+    (line,) = shlex.split(next(line for line in lines if line.startswith("VIRTUAL_ENV=")))
+    return Path(line.partition("=")[2])
+
+
+def is_moved(env: Path) -> bool:
+    """Whether the project was moved or copied with this environment, whose scripts start another Python then."""
+    return not belongs_to_another(env) and recorded_folder(env).resolve() != env.resolve()
+
+
+def in_quotes(name: bytes) -> bytes:
+    """As a shell has it between single quotes."""
+    return name.replace(b"'", b"'\"'\"'")
+
+
+def correct_scripts(env: Path) -> None:
+    """Have the scripts of a moved environment start its own Python; the one for activation comes last."""
+    before, now = os.fsencode(recorded_folder(env)), os.fsencode(env)
+    first_line = b"#!" + now + b"/bin/python\n"
+    if b" " in now or len(first_line) > 127:  # Linux reads no such first line
+        started = b"#!/bin/sh\n'''exec' \"" + now + b'/bin/python" "$0" "$@"\n\' \'\'\'\n'
+    else:
+        started = first_line
+    scripts = [file for file in (env / "bin").iterdir() if file.is_file() and not file.is_symlink()]
+    for script in sorted(scripts, key=lambda file: file.name == "activate"):
+        text = script.read_bytes().replace(in_quotes(before), before)
+        if before in text and b"\0" not in text:
+            text = text.replace(b"'" + before, b"'" + in_quotes(now)).replace(before, now)
+            partial = script.with_name(f"{script.name}.partial")
+            partial.write_bytes(text.replace(first_line, started, 1))
+            shutil.copymode(script, partial)
+            partial.replace(script)
+
+
+def lacks_program(name: str, env: Path) -> bool:
+    """Whether `crosszero` is missing beside the Python of the base environment, or would run another copy's code."""
+    if name != "base" or belongs_to_another(env):
+        return False
+    links = [file.read_text().strip() for file in env.glob("lib/python3*/site-packages/__editable__.crosszero-*.pth")]
+    return links != [str(ENVS.parent)] or not (env / "bin" / "crosszero").is_file()
+
+
+def install_program(env: Path) -> None:
+    """Install the program `crosszero` beside the Python of the base environment, as a link to this folder."""
+    options = ["--quiet", "--python", str(env / "bin" / "python"), "--no-deps", "--no-build-isolation"]
+    run([uv(), "pip", "install", *options, "--reinstall", "--editable", ENVS.parent])
 
 
 def install(name: str, device: str, lock: Path, env: Path) -> None:
@@ -204,8 +265,8 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
     write_vllm_alias(env)
     compile_graders(env)
     toolkit(env)
-    if name == "base":  # the program `crosszero`, beside this environment's Python
-        run([installer, "pip", "install", *into, "--no-deps", "--no-build-isolation", "--editable", ENVS.parent])
+    if name == "base":
+        install_program(env)
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
     os.sync()  # a power cut leaves no stamp of packages that are not on the disk
     partial = stamp.with_name(".stamp.partial")
@@ -239,6 +300,9 @@ def main() -> None:
                 print(python(name, arguments.device, kernels).relative_to(TARGET.parent))
             else:
                 build(name, arguments.device, kernels)
+    except KeyboardInterrupt:
+        print("\nInterrupted. The same command resumes.", file=sys.stderr)
+        sys.exit(130)
     except BuildError as error:
         sys.exit(f"envs/build.py: {error}")
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -137,8 +138,9 @@ def test_a_variant_of_a_run_on_a_cluster(started: Started) -> None:
     line = "reproduce openr1 --set objective.kl_coefficient=0 --seeds 0,1 --profile slurm -n -- --keep-going"
     assert CliRunner().invoke(crosszero, line.split()).exit_code == 0
     ((_, _, program, target, *options),) = started
-    assert (program, target, options[:6]) == (
-        "snakemake", "reproduce_all", ["--quiet", "rules", "--profile", "slurm", "--dry-run", "--keep-going"]
+    assert (program, target, options[:7]) == (
+        "cluster.start_snakemake", "reproduce_all",
+        ["--quiet", "rules", "host", "--profile", "slurm", "--dry-run", "--keep-going"],
     )  # fmt: skip
     settings = dict(pair.split("=", 1) for pair in options[options.index("--config") + 1 :])
     assert {key: yaml.safe_load(text) for key, text in settings.items()} == {
@@ -186,3 +188,19 @@ def test_ctrl_c_is_the_program_s_own_affair() -> None:
         assert process.stdout is not None and process.stdout.readline() == b"on\n"
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait() == 7
+
+
+def test_ctrl_c_before_snakemake_has_started_is_one_line() -> None:
+    command = [sys.executable, "-m", "cluster.start_snakemake", "help"]
+    call = f"graph.run_interruptible({command!r}, environment=dict(os.environ), cwd={str(ROOT)!r}, answered_later=True)"
+    program = f"import os, sys; from cli import graph; print('on', flush=True); sys.exit({call})"
+    outer = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); {program}"
+    with subprocess.Popen(
+        [sys.executable, "-c", outer], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"on\n"
+        while process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.01)
+        assert process.returncode == 130
+        assert process.stderr is not None and process.stderr.read() == b"\nInterrupted; nothing was started.\n"
