@@ -23,7 +23,6 @@ from system.errors import UserError
 
 ATTEMPTS = 4
 FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
-MIN_BATCH = 8
 LONGEST_FOLDER = 40  # below it vLLM has sockets, whose paths may have 107 bytes
 SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -155,7 +154,7 @@ def run(make_plan: Callable[[], dict[str, Any]], work: Path, line: ProgressLine,
             return
         # A negative status is a signal: the kernel kills a process that takes too much memory.
         size = plan["engine"].get("max_num_seqs") or FIRST_BATCH
-        batch = max(MIN_BATCH, size // 2)
+        batch = max(1, size // 2)
         print(
             f"generate: a process ran out of memory or was killed; trying again with {batch} sequences at a time",
             file=sys.stderr,

@@ -23,10 +23,11 @@ def test_smaller_batches_and_bounded_retries(tmp_path, monkeypatch, capsys, stat
         vllm_supervisor.run(plans(), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
     assert tried == [None, 128, 64, 32]
     assert "ran out of memory or was killed; trying again with 128" in capsys.readouterr().err
-    tried.clear()
-    with refused("out-of-memory", batch=8):
-        vllm_supervisor.run(plans(max_num_seqs=20), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
-    assert tried == [20, 10, 8, 8]
+    for set_size, sizes, last in ((20, [20, 10, 5, 2], 1), (4, [4, 2, 1, 1], 1)):
+        tried.clear()
+        with refused("out-of-memory", batch=last):
+            vllm_supervisor.run(plans(max_num_seqs=set_size), tmp_path, vllm_supervisor.ProgressLine(1, []), 60)
+        assert tried == sizes
 
 
 def test_an_error_is_not_tried_again(tmp_path, monkeypatch):
