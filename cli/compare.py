@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
+from analysis.compare_checkpoints import exit_status
 from cli import grade as grade_command
 from cli import graph, model_options
 from contracts.paths import ResultsFolder
@@ -20,16 +20,14 @@ from eval import subset as subsets
 from eval.statistics import TIES
 from grading.extraction import RULES
 from recipes.run_sets import run_set_name
-from system.errors import ROOT, UserError, message
+from system.errors import ROOT, UserError
 from system.text_safety import protect_output
 
 if TYPE_CHECKING:
     from analysis.compare_checkpoints.recognise_side import RecognisedSide
     from eval.grade_generations import GradedGenerations, Request
 
-NOT_COMPARABLE, ERROR = 2, 3  # exit status; 0: not worse, 1: worse (analysis.compare_checkpoints)
 AGAINST = "against"
-A_IS_BETTER, B_IS_BETTER = "A is better", "B is better"  # verdicts of analysis.statistics.recipe_difference
 
 
 class Comparing(model_options.BenchmarksCommand):
@@ -41,7 +39,7 @@ class Comparing(model_options.BenchmarksCommand):
             return super().parse_args(ctx, args)
         except click.UsageError as error:
             error.show()
-            ctx.exit(ERROR)
+            ctx.exit(exit_status.ERROR)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does; prints the sentence of a mistake."""
@@ -49,12 +47,7 @@ class Comparing(model_options.BenchmarksCommand):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if text := message(error):
-                click.echo(f"Error: {text}", err=True)
-            else:
-                traceback.print_exc()
-            status = NOT_COMPARABLE if getattr(error, "code", "") == "not-comparable" else ERROR
-            sys.exit(status)
+            sys.exit(exit_status.of_error(error))
 
 
 @click.command(cls=Comparing)
@@ -90,7 +83,8 @@ def command(
     is one recipe better than another?       crosszero compare RUN OTHER_RUN --seeds 0,1,2
     the same of trainings made elsewhere     crosszero compare A0 A1 A2 against B0 B1 B2
 
-    RUN is such as openr1/qwen2.5-math-7b. Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an error.
+    RUN is such as openr1/qwen2.5-math-7b. Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an
+    error.
     """
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
 
@@ -224,13 +218,13 @@ def compare_pair(
         target = str(folder.relative_to(ROOT)) if folder.is_relative_to(ROOT) else str(folder)
         if failed := graph.run_target(target, settings | graph.configuration(chosen), options):
             click.echo(f"Error: the samples or the comparison could not be made (status {failed})", err=True)
-            return ERROR
+            return exit_status.ERROR
         if not (folder / "comparison.json").is_file():  # a dry run
             return 0
         status = program.main(["show", str(folder / "comparison.json")])
-    if status == NOT_COMPARABLE:
+    if status == exit_status.NOT_COMPARABLE:
         click.echo("\nWhat may differ all the same is named with --accept: prompt, protocol, grader, subset.")
-    if status != ERROR:
+    if status != exit_status.ERROR:
         click.echo(f"\npage:   {folder / 'index.html'}")
     return status
 
@@ -243,8 +237,7 @@ def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder,
     folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
     arguments = command_arguments(wanted, "benchmarks", "accept", "ties", "rule")
     a, b = ([side.name for side in part] for part in sides)
-    program.main(["--a", *a, "--b", *b, *arguments, "--output", str(folder)])
-    return recipes_verdict(folder)
+    return program.main(["--a", *a, "--b", *b, *arguments, "--output", str(folder)])
 
 
 def compare_runs(
@@ -254,21 +247,26 @@ def compare_runs(
     """Compare two recipes, of whose runs the workflow makes what is missing; returns the exit status of the verdict."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
     a, b = ([side.name for side in part] for part in sides)
+    for names in (a, b):
+        check_seeds(names, settings)
     chosen |= {"recipe_a": a, "recipe_b": b}
-    if graph.run_target("compare_recipes", settings | graph.configuration(chosen), options):
-        return ERROR
-    return recipes_verdict(
-        results.path / "compare" / "recipes" / "-against-".join(run_set_name(names, {}, ()) for names in (a, b))
-    )
+    name = "-against-".join(run_set_name(names, {}, ()) for names in (a, b))
+    file = results.path / "compare" / "recipes" / name / "recipes.json"
+    before = file.stat().st_mtime_ns if file.is_file() else None
+    failed = graph.run_target("compare_recipes", settings | graph.configuration(chosen), options)
+    if not file.is_file() or file.stat().st_mtime_ns == before:  # a dry run, or a training that failed
+        return exit_status.ERROR if failed else exit_status.NOT_WORSE
+    return int(json.loads(file.read_text(encoding="utf-8"))["exit_status"])
 
 
-def recipes_verdict(folder: Path) -> int:
-    """Print the verdict on recipes and its folder; returns its exit status."""
-    file = folder / "recipes.json"
-    if not file.is_file():  # a dry run
-        return 0
-    verdicts = {line["verdict"] for line in json.loads(file.read_text(encoding="utf-8"))["lines"]}
-    worse, better = A_IS_BETTER in verdicts, B_IS_BETTER in verdicts
-    verdict = "worse" if worse else "better" if better else "cannot tell"
-    click.echo(f"\nB is compared with A: {verdict}\ntable:  {folder / 'recipes.md'}")
-    return 1 if worse else 0
+def check_seeds(names: Sequence[str], settings: Mapping[str, str]) -> None:
+    """Refuse a side with one training, before anything is trained; raises UserError."""
+    configured = grade_command.configured()["seeds"]
+    seeds = yaml.safe_load(settings["seeds"]) if "seeds" in settings else configured
+    if (trainings := sum(1 if name.count("/") == 2 else len(seeds) for name in names)) < 2:
+        raise UserError(
+            f"a comparison of recipes needs two training seeds a side or more, but {', '.join(names)} has {trainings}: "
+            "add --seeds 0,1,2, or compare two checkpoints, such as "
+            f"{names[0]}{'' if names[0].count('/') == 2 else '/seed-0'}/step-N",
+            code="too-few-seeds", seeds=trainings,
+        )  # fmt: skip

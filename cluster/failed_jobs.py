@@ -24,7 +24,8 @@ PREFIX = re.compile(r"^(\S\[\d+m)?\([\w.:]+ pid=\d+[^)]*\)(\S\[0m)? ?")  # Ray's
 # How `system.errors` begins the sentence that ends a command; what is before it need not be shown.
 SENTENCES = ("Error: ", "Stopped: ", "envs/build.py: ")
 ENDING = "At least one job did not complete successfully"
-VERDICTS = ("compare_checkpoints",)  # rules that fail where their result is bad, which nothing would resume
+# Rules that fail where their result is bad, which nothing would resume.
+VERDICTS = ("compare_checkpoints", "compare_recipes")
 COMMAND = "CROSSZERO_COMMAND"  # what the user called, where that is not Snakemake
 
 
@@ -88,7 +89,8 @@ class FailedJobs(logging.Filter):
         """One failed job: its rule, what it makes, what the executor says, and the end of its logs."""
         rule, logs = failed["rule_name"], [Path(log) for log in failed["log"]]
         self.rules.add(rule)
-        if rule in VERDICTS and (result := [line for log in logs for line in last_lines(log)]):
+        result = [line for log in logs for line in last_lines(log)] if rule in VERDICTS else []
+        if result and not result[0].startswith(SENTENCES):
             return visible(f"This verdict ends the command as a failure. The comparison: {result[-1]}")
         parts = [f"{rule} failed{', which makes ' + failed['output'][0] if failed['output'] else ''}"]
         parts += [failed["rule_msg"]] if failed["rule_msg"] else []

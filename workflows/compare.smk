@@ -124,5 +124,7 @@ rule compare_recipes:
         options=command_options(config, "benchmarks", "rule", "ties"),
         output=lambda wildcards: f"{RESULTS}/compare/recipes/{compared_recipes(wildcards)}",
     shell:
+        # Worse (1) and not comparable (2) fail, as in compare_checkpoints.
         "{params.base:q} -m analysis.compare_recipes --a {input.a:q} --b {input.b:q} {params.options:q}"
         " --output {params.output:q} > {log:q} 2>&1"
+        " || {{ status=$?; [ $status -ne 1 ] || cat {log:q}; exit $status; }}"

@@ -8,7 +8,7 @@
     crosszero compare-checkpoints needed --difference 2 --checkpoint graded/step-100 --baseline graded/step-0
     crosszero compare-checkpoints baselines 7b simplerl
 
-compare and show exit with 0: not worse, 1: worse, 2: not comparable, 3: wrong command, or an error.
+compare and show exit with 0: not worse, 1: worse, 2: not comparable, 3: an error.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 from analysis.compare_checkpoints import (
     against_published,
     comparison,
     comparison_output,
+    exit_status,
     graded_checkpoint,
     paired_comparison,
     published_baselines,
@@ -34,18 +33,8 @@ from analysis.compare_checkpoints import (
 from contracts import steps
 from eval import statistics
 from system.command_line import program_name
-from system.errors import UserError, message
-from system.text_safety import protect_output
+from system.errors import UserError
 from system.unknown_names import nearest
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse exits with 2 after a wrong command, which here means that two sides are not comparable."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print the usage and exit with 3."""
-        self.print_usage(sys.stderr)
-        self.exit(comparison.USAGE, f"{self.prog}: error: {message}\n")
 
 
 def stored_checkpoints(results: Path) -> dict[str, Path]:
@@ -169,7 +158,7 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
 
 def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line, or this one in its place."""
-    parser = Parser(
+    parser = exit_status.Parser(
         prog=program_name(),
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -191,17 +180,13 @@ def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Names
 
 def main(command_line: Sequence[str] | None = None) -> int:
     """Run a command, by default that of the command line. Returns its exit status."""
-    protect_output()
-    try:
+
+    def run() -> int:
         arguments = parse_arguments(command_line)
         status: int = arguments.run(arguments)
-    except Exception as error:  # Python would exit with 1, which here means worse
-        if text := message(error):
-            print(f"Error: {text}", file=sys.stderr)
-        else:
-            traceback.print_exc()
-        return comparison.USAGE
-    return status
+        return status
+
+    return exit_status.of_command(run)
 
 
 if __name__ == "__main__":

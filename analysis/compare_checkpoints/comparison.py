@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from analysis.compare_checkpoints.exit_status import NOT_COMPARABLE, NOT_WORSE, WORSE
 from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.compare_checkpoints.pass_at_k_difference import PassDifference
 from analysis.reference import in_order
@@ -14,7 +15,6 @@ from eval.statistics import Estimate, significance
 from system.errors import UserError
 
 ALL = "mean of all"
-NOT_WORSE, WORSE, NOT_COMPARABLE, USAGE = 0, 1, 2, 3  # exit status
 MARGIN_POINTS = 0.0  # the default margin: every loss that is beyond chance counts as worse
 
 

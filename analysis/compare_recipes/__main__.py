@@ -3,12 +3,14 @@
     crosszero compare-recipes --a A/seed-*/graded --b B/seed-*/graded
 
 Prints the comparison, and how many runs and samples a difference needs. See analysis.statistics.recipe_difference.
+Exit status: 0: B is not worse, 1: worse, 2: not comparable, 3: an error.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.compare_checkpoints import graded_checkpoint
+from analysis.compare_checkpoints import exit_status, graded_checkpoint
 from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_runs
 from analysis.compare_recipes.training_runs import CHOSEN, LAST
 from analysis.pages.table_texts import interval_text, markdown, percent, points
@@ -25,8 +27,8 @@ from analysis.statistics.recipe_difference import RecipeResult
 from eval.statistics import TIES, Estimate
 from eval.statistics.significance import ALPHA
 from system import durable
-from system.command_line import argument_parser
-from system.errors import UserError, run_command
+from system.command_line import program_name
+from system.errors import UserError
 
 RULE_TEXTS = {
     LAST: "the last checkpoint of each run",
@@ -36,7 +38,9 @@ RULE_TEXTS = {
 
 def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line, or this one in its place."""
-    parser = argument_parser(__doc__)
+    parser = exit_status.Parser(
+        prog=program_name(), description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for side in "ab":
         parser.add_argument(
             f"--{side}", nargs="+", type=Path, required=True, metavar="GRADED",
@@ -139,28 +143,57 @@ def report_text(
     return "\n".join(parts) + "\n"
 
 
-def main(command_line: Sequence[str] | None = None) -> None:
-    """Compare, print and write."""
-    arguments = parse_arguments(command_line)
+def verdict_on_b(results: Sequence[RecipeResult]) -> str:
+    """Worse if any line is, else better if any is, else cannot tell."""
+    verdicts = {line.verdict for line in results}
+    return "worse" if "A is better" in verdicts else "better" if "B is better" in verdicts else "cannot tell"
+
+
+def write(folder: Path | None, arguments: argparse.Namespace, text: str, **content: Any) -> None:
+    """Write recipes.json and recipes.md, if a folder is named."""
+    if folder:
+        sides = {"a": list(map(str, arguments.a)), "b": list(map(str, arguments.b)), "rule": arguments.rule}
+        durable.write_text(folder / "recipes.json", json.dumps(sides | content, indent=2) + "\n")
+        durable.write_text(folder / "recipes.md", text)
+        print(folder / "recipes.md")
+
+
+def run_compare(arguments: argparse.Namespace) -> int:
+    """Compare, print and write; returns the exit status."""
     recipes = training_runs.comparable_recipes(
         [arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept
     )
     a, b = training_runs.correct_answers(recipes)
     by_measure = pass_at_k_difference.compare(recipes[0], recipes[1], arguments.ties)
     results = recipe_difference.compare(a, b, arguments.alpha)
+    verdict = verdict_on_b(results)
+    status = exit_status.WORSE if verdict == "worse" else exit_status.NOT_WORSE
     text = report_text(arguments, results, by_measure, {name: len(runs[0]) for name, runs in a.items()})
+    text += f"\nB is compared with A: {verdict}\n"
     print(text, end="")
-    if arguments.output:
-        content = {
-            "a": list(map(str, arguments.a)),
-            "b": list(map(str, arguments.b)),
-            "rule": arguments.rule,
-            "lines": _as_plain_data(results),
-            "passes": {measure: _as_plain_data(lines) for measure, lines in by_measure.items()},
-        }
-        durable.write_text(arguments.output / "recipes.json", json.dumps(content, indent=2) + "\n")
-        durable.write_text(arguments.output / "recipes.md", text)
-        print(arguments.output / "recipes.md")
+    passes = {measure: _as_plain_data(lines) for measure, lines in by_measure.items()}
+    write(
+        arguments.output, arguments, text,
+        verdict=verdict, exit_status=status, lines=_as_plain_data(results), passes=passes,
+    )  # fmt: skip
+    return status
+
+
+def main(command_line: Sequence[str] | None = None) -> int:
+    """Compare, print and write; returns the exit status, also of what cannot be compared."""
+
+    def run() -> int:
+        arguments = parse_arguments(command_line)
+        try:
+            return run_compare(arguments)
+        except UserError as error:
+            if error.code in exit_status.WITHOUT_VERDICT:
+                text = f"B is compared with A: not comparable\n\n{error}\n"
+                status = exit_status.NOT_COMPARABLE
+                write(arguments.output, arguments, text, verdict="not comparable", exit_status=status, lines=[])
+            raise
+
+    return exit_status.of_command(run)
 
 
 def _as_plain_data(lines: Sequence[RecipeResult]) -> list[dict[str, Any]]:
@@ -176,4 +209,4 @@ def _named_fields(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    run_command(main)
+    sys.exit(main())

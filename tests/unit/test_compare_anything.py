@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from analysis.compare_checkpoints import recognise_side as sides
 from analysis.compare_checkpoints.recognise_side import check_sides, recognise_side
-from cli import compare, graph
+from cli import graph
 from cli.compare import two_sides
 from cli.main import crosszero
 from contracts.paths import ResultsFolder
@@ -129,8 +130,30 @@ def test_what_the_workflow_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert settings == {"recipe_a": [RUN], "recipe_b": ["simplerl/qwen2.5-math-7b"], "seeds": [0, 1]}
 
 
-def test_the_verdict_on_recipes(tmp_path: Path) -> None:
-    for verdicts, status in ((["cannot tell", "B is better"], 0), (["A is better", "B is better"], 1), ([], 0)):
-        lines = [{"verdict": verdict} for verdict in verdicts]
-        (tmp_path / "recipes.json").write_text(json.dumps({"lines": lines}))
-        assert compare.recipes_verdict(tmp_path) == status
+def test_one_training_a_side_is_refused_before_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph, "run_target", lambda *_: pytest.fail("nothing is to be started"))
+    done = run(RUN, "simplerl/qwen2.5-math-7b")
+    assert done.exit_code == 2 and printed_code(done.output) == "too-few-seeds" and "--seeds 0,1,2" in done.output
+
+
+@pytest.mark.parametrize(("written", "failed", "status"), [(1, 1, 1), (2, 1, 2), (0, 0, 0), (None, 1, 3), (None, 0, 0)])
+def test_the_verdict_on_recipes(
+    written: int | None,
+    failed: int,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    results: ResultsFolder,  # noqa: F811
+) -> None:
+    """It is that of this comparison, not of one before it."""
+    folder = results.path / "compare" / "recipes" / "openr1_qwen2.5-math-7b-against-simplerl_qwen2.5-math-7b"
+    folder.mkdir(parents=True)
+    (folder / "recipes.json").write_text('{"exit_status": 1}')
+    os.utime(folder / "recipes.json", (0, 0))
+
+    def run_target(*_: object) -> int:
+        if written is not None:
+            (folder / "recipes.json").write_text(json.dumps({"exit_status": written}))
+        return failed
+
+    monkeypatch.setattr(graph, "run_target", run_target)
+    assert run(RUN, "simplerl/qwen2.5-math-7b", "--seeds", "0,1").exit_code == status

@@ -10,7 +10,7 @@ from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.statistics import recipe_difference
 from tests.unit.test_compare_checkpoints import graded, process, sample, save
-from tests.user_errors import refused
+from tests.user_errors import printed_code, refused
 
 MODULE = "analysis.compare_recipes"
 
@@ -141,6 +141,14 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
     (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
     for test in ("welch", "crossed"):  # pass@1 is the accuracy
         assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
+    assert (stored["verdict"], stored["exit_status"]) == ("better", 0)
+    status, printed = process("--a", *b, "--b", *a, "--output", tmp_path / "back", module=MODULE)
+    assert status == 1 and "compared with A: worse" in printed
+    status, printed = process("--a", *a[:1], "--b", *b, "--output", tmp_path / "back", module=MODULE)
+    assert status == 2 and printed_code(printed) == "too-few-seeds"
+    assert json.loads((tmp_path / "back" / "recipes.json").read_text())["exit_status"] == 2
+    assert process("--a", *a, "--b", tmp_path / "nothing", module=MODULE)[0] == 3
+    assert process("--a", *a, "--c", *b, module=MODULE)[0] == 3
     process("--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first", module=MODULE)
     assert list(json.loads((tmp_path / "first" / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
     (solved,) = stored["passes"]["pass@4"]
