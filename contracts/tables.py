@@ -2,8 +2,7 @@
 
 problem → (train) → training log, (generate) → sample → (grade) → graded sample → (score) → score
 
-`run` is a run's id, `<recipe>/<run>/seed-<n>` (contracts.seeds), in all tables.
-Lengths are in tokens, times in seconds, rates and accuracies are fractions from 0 to 1.
+What each column means is in contracts/columns.yaml, once for all tables.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ MESSAGES = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())])
 PROBLEM = pa.schema(
     [
         ("problem_id", pa.string()),
-        ("task", pa.string()),  # math, arithmetic, countdown, …: which verifier applies
-        ("messages", MESSAGES),  # the question alone; the run's or the protocol's prompt is added later
+        ("task", pa.string()),
+        ("messages", MESSAGES),
         ("answer", pa.string()),
-        ("meta", pa.string()),  # JSON: level, subject, and what the verifier needs besides the answer
+        ("meta", pa.string()),
     ]
 )
 
-# Of each reward of a run with several: the share of completions to which it gave another value than 0, and its mean
-# before it is weighed, both over the completions that it gave any value.
 REWARDS = pa.list_(pa.struct([("name", pa.string()), ("fired", pa.float64()), ("mean", pa.float64())]))
 
 TRAINING_LOG = pa.schema(
@@ -38,12 +35,12 @@ TRAINING_LOG = pa.schema(
         ("run", pa.string()),
         ("stage", pa.int32()),
         ("step", pa.int64()),
-        ("wall_time", pa.float64()),  # seconds since the stage first started, without the time between restarts
+        ("wall_time", pa.float64()),
         ("reward_mean", pa.float64()),
-        ("reward_std", pa.float64()),  # over all completions of the step
+        ("reward_std", pa.float64()),
         ("accuracy", pa.float64()),
         ("format_error_rate", pa.float64()),
-        ("wrong_answer_rate", pa.float64()),  # a well-formed completion with a wrong answer
+        ("wrong_answer_rate", pa.float64()),
         ("response_length_mean", pa.float64()),
         ("response_length_max", pa.float64()),
         ("truncated_rate", pa.float64()),
@@ -51,12 +48,10 @@ TRAINING_LOG = pa.schema(
         ("entropy", pa.float64()),
         ("grad_norm", pa.float64()),
         ("learning_rate", pa.float64()),
-        ("zero_signal_rate", pa.float64()),  # share of groups whose rewards are all equal
+        ("zero_signal_rate", pa.float64()),
         ("tokens_per_second", pa.float64()),
-        # How far the sampler's probabilities are from the trainer's, mean over tokens: TRL |Δ log p|, verl |Δ p|,
-        # OpenRLHF Δ log p. Null without vLLM, and in TRL and OpenRLHF without `sampler_correction`.
         ("sampler_mismatch", pa.float64()),
-        ("rewards", REWARDS),  # null where they were not recorded one by one
+        ("rewards", REWARDS),
     ]
 )
 
@@ -65,12 +60,12 @@ ROLLOUT = pa.schema(  # completions that were trained on; not all of a step, see
         ("run", pa.string()),
         ("stage", pa.int32()),
         ("step", pa.int64()),
-        ("problem_id", pa.string()),  # null where the framework does not report it
-        ("prompt", pa.string()),  # as the model saw it
-        ("completion", pa.string()),  # what the model added; the prompt may contain the beginning of its turn
+        ("problem_id", pa.string()),
+        ("prompt", pa.string()),
+        ("completion", pa.string()),
         ("reward", pa.float64()),
-        ("verdict", pa.string()),  # one of VERDICTS; null where no reward verifies the answer
-        ("completion_tokens", pa.int32()),  # of its text, by the model's tokenizer
+        ("verdict", pa.string()),
+        ("completion_tokens", pa.int32()),
     ]
 )
 
@@ -82,11 +77,11 @@ SAMPLE = pa.schema(
         ("step", pa.int64()),
         ("benchmark", pa.string()),
         ("problem_id", pa.string()),
-        ("repeat", pa.int32()),  # 0 … k-1
-        ("seed", pa.int64()),  # the sampling seed of this completion alone; null if unknown
-        ("prompt", pa.string()),  # as the model saw it
+        ("repeat", pa.int32()),
+        ("seed", pa.int64()),
+        ("prompt", pa.string()),
         ("completion", pa.string()),
-        ("finish_reason", pa.string()),  # stop, length, prompt_too_long; null if unknown (imported)
+        ("finish_reason", pa.string()),
         ("prompt_tokens", pa.int32()),
         ("completion_tokens", pa.int32()),
         ("gold", pa.string()),
@@ -97,9 +92,9 @@ SAMPLE = pa.schema(
 GRADED = pa.schema(
     [
         *SAMPLE,
-        ("answer", pa.string()),  # what was extracted from the completion; null if nothing was
-        ("verdict", pa.string()),  # one of VERDICTS
-        ("grader", pa.string()),  # name and version
+        ("answer", pa.string()),
+        ("verdict", pa.string()),
+        ("grader", pa.string()),
     ]
 )
 
@@ -112,16 +107,16 @@ SCORE = pa.schema(
         ("benchmark", pa.string()),
         ("protocol", pa.string()),
         ("n_problems", pa.int32()),
-        ("subset", pa.string()),  # which part of the benchmark: `first 50 of 1319`; null if it is whole
+        ("subset", pa.string()),
         ("k_repeats", pa.int32()),
         ("avg_at_k", pa.float64()),
-        ("ci_low", pa.float64()),  # 95 % interval, clustered by problem
+        ("ci_low", pa.float64()),
         ("ci_high", pa.float64()),
         ("pass_at_k", pa.float64()),
         ("maj_at_k", pa.float64()),
-        *[(f"{what}_{end}", pa.float64()) for what in ("pass", "maj") for end in ("low", "high")],  # their intervals
-        ("maj_ties", pa.string()),  # what became of ties (eval.statistics.TIES)
-        ("avg_at_k_completed", pa.float64()),  # over completions that were not truncated; null if all were
+        *[(f"{what}_{end}", pa.float64()) for what in ("pass", "maj") for end in ("low", "high")],
+        ("maj_ties", pa.string()),
+        ("avg_at_k_completed", pa.float64()),
         ("truncated_rate", pa.float64()),
         ("completion_tokens_mean", pa.float64()),
         ("completion_tokens_max", pa.float64()),

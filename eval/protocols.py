@@ -62,7 +62,7 @@ def names() -> list[str]:
 
 # The fields that can be overridden.
 _FIELDS: dict[str, Any] = read_yaml(SCHEMAS / "protocol.schema.yaml")["properties"]
-_FIELDS["extraction"] = {"description": f"one of {', '.join(EXTRACTIONS)}", "enum": list(EXTRACTIONS)}
+_FIELDS["extraction"] |= {"description": f"one of {', '.join(EXTRACTIONS)}", "enum": list(EXTRACTIONS)}
 
 
 def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
+from contracts.schema_keys import run_keys
 from frameworks import adapter
 from frameworks.command_parser import FOLDER, CommandParser, Reading
 from frameworks.release_defaults import yaml_value
@@ -45,8 +46,8 @@ class Translation:
 
 @cache
 def key_meanings() -> dict[str, str]:
-    """By key, what it means."""
-    return read_yaml(FOLDER / "key_meanings.yaml")
+    """By key, what it means: keys of run files, and what two frameworks have in common besides."""
+    return {key.name: key.title for key in run_keys() if key.title} | read_yaml(FOLDER / "key_meanings.yaml")
 
 
 def read_settings(parser: CommandParser, settings: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:

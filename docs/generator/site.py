@@ -1,4 +1,4 @@
-"""What MkDocs does for this site besides its own: files of the project that a page links become part of the site.
+"""What MkDocs does for this site besides its own: the generated reference, and files of the project that a page links.
 
 A page in docs/ links them as on disk (`../../recipes/models.yaml`), so that the link works in a checkout, too. Markdown
 becomes a page, any other file a text file, both below `project/`; a folder is its README, else only its name.
@@ -18,6 +18,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+REFERENCE = ROOT / "work" / "docs" / "reference"  # docs.generator.reference wrote it
 LINK = re.compile(r"(?<!`)\[([^][]*(?:\[[^]]*\][^][]*)*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
 log = logging.getLogger("mkdocs.hooks.site")  # a warning ends a strict build
 
@@ -28,12 +29,17 @@ def origin(page: str) -> Path:
     Args:
         page: path below docs/, or `project/` and the path below the project's folder.
     """
-    return ROOT / page.removeprefix("project/") if page.startswith("project/") else DOCS / page
+    if page.startswith("project/"):
+        return ROOT / page.removeprefix("project/")
+    written = REFERENCE / page.removeprefix("reference/")
+    return written if page.startswith("reference/") and written.is_file() else DOCS / page
 
 
 def target(page: str, link: str) -> Path | None:
     """The file that a link names; None for a folder without README."""
-    path = Path(os.path.normpath(origin(page).parent / link))
+    path = Path(os.path.normpath(DOCS / posixpath.dirname(page) / link))
+    if page.startswith("project/"):
+        path = Path(os.path.normpath(origin(page).parent / link))
     if path.is_dir():
         path = path / "README.md"
         return path if path.is_file() else None
@@ -58,7 +64,9 @@ def linked(page: str, text: str) -> Iterator[Path]:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add every linked file, and what those link in turn."""
+    """Add the reference, every linked file, and what those link in turn."""
+    for written in sorted(REFERENCE.glob("*.md")):
+        files.append(File.generated(config, f"reference/{written.name}", content=written.read_text(encoding="utf-8")))
     waiting = [file.src_uri for file in files.documentation_pages()]
     while waiting:
         page = waiting.pop()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
+from docs.generator.reference import write
 from envs.build import python
 
 MKDOCS = python("docs").with_name("mkdocs")
@@ -24,6 +25,7 @@ def test_every_page_has_a_kind() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not MKDOCS.exists(), reason="docs's environment is not built; make docs builds it")
 def test_the_site_is_built_without_warnings_and_asks_the_network_for_nothing(tmp_path: Path) -> None:
+    write(ROOT / "work" / "docs" / "reference")
     command = [MKDOCS, "build", "--strict", "--quiet", "--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     assert done.returncode == 0, done.stdout + done.stderr
