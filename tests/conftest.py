@@ -93,3 +93,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("not tested on this machine")
         for line in skipped_tests.summary_lines(skipped):
             terminalreporter.write_line(line)
+            skipped_tests.tell_ci(line)

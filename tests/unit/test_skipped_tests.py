@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from contracts.run_file import ROOT
-from tests.skipped_tests import KINDS, kind_of, summary_lines
+from tests.skipped_tests import KINDS, kind_of, summary_lines, tell_ci
 
 
 def stated_reasons() -> Iterator[tuple[str, str]]:
@@ -60,3 +61,11 @@ def test_one_line_for_each_kind_with_its_command() -> None:
         f"1 tests need public files (1 data mirror): {KINDS[2].remedy}",
         "1 test: the moon is not full",
     ]
+
+
+def test_ci_is_told_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    tell_ci("nothing")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "page.md"))
+    tell_ci("3 tests need root")
+    assert (tmp_path / "page.md").read_text() == "- not tested: 3 tests need root\n"
