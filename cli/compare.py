@@ -60,16 +60,10 @@ class Comparing(model_options.BenchmarksCommand):
 @click.option("--ties", type=click.Choice(TIES), help="Of maj@k (default: as the samples' source has them).")
 @click.option("--rule", type=click.Choice(("last", "chosen")), help="Of recipes: which checkpoint of each run counts.")
 @click.option("--extraction", type=click.Choice([*RULES]), help="Of generations: as in crosszero grade.")
-@click.option(
-    "--data-mirror",
-    type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
-    metavar="FOLDER",
-    help="Of generations: as in crosszero grade.",
-)
 @graph.workflow_options
 @model_options.model_options
 def command(
-    names: tuple[str, ...], settings: dict[str, str], options: list[str], data_mirror: Path | None,
+    names: tuple[str, ...], settings: dict[str, str], options: list[str],
     extraction: str | None, **wanted: Any,
 ) -> None:  # fmt: skip
     """Is B better than A, worse, or can it not be told?
@@ -88,7 +82,6 @@ def command(
     """
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
 
-    settings = settings | graph.configuration({"data_mirror": str(data_mirror) if data_mirror else None})
     configuration = grade_command.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     grading = grade_command.request((), configuration, extraction=extraction)
     sides = [[recognise_side(name, grading.results) for name in part] for part in two_sides(names)]

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--allow-missing", is_flag=True, help="Leave out generations of questions that are not recognised.")
 @click.option("--run", "name", metavar="NAME", help="Name of the results, imported/NAME (default: by the files).")
-@click.option(
-    "--data-mirror",
-    type=click.Path(file_okay=False, resolve_path=True, path_type=Path),
-    metavar="FOLDER",
-    help="Read benchmarks from here instead of the hub.",
-)
+@click.option("--data-mirror", type=graph.FOLDER, metavar="FOLDER", help="Read data sets from here instead of the hub.")
 @click.option("--scale", type=click.Choice(SCALES), help="Of the results folder (default: as configured).")
 def command(
     files: tuple[str, ...],

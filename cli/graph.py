@@ -19,6 +19,7 @@ from contracts.run_file import SCALES
 from system.errors import ROOT
 
 COMMAND = "CROSSZERO_COMMAND"  # environment variable: what the user typed, for the line that says how to resume
+FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
 REST = "snakemake options"  # key of the context: what comes after `--`
 
 
@@ -63,6 +64,7 @@ def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
         "--scale", type=click.Choice(SCALES), help="demo: tiny models on this CPU; full: as published, on GPUs."
     )
     @click.option("--seeds", callback=whole_numbers, metavar="N,N,…", help="Training seeds, such as 0,1,2.")
+    @click.option("--data-mirror", type=FOLDER, metavar="FOLDER", help="Read data sets from here instead of the hub.")
     @click.option("--profile", metavar="NAME", help="Snakemake's profile, such as slurm.")
     @click.option(
         "--config", "configured", multiple=True, callback=key_values, metavar="KEY=VALUE",
@@ -73,9 +75,10 @@ def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def command(
         context: click.Context, /, *, scale: str | None, seeds: list[int] | None, profile: str | None,
-        configured: dict[str, str], dry_run: bool, **values: Any,
+        data_mirror: Path | None, configured: dict[str, str], dry_run: bool, **values: Any,
     ) -> None:  # fmt: skip
-        settings = configuration({"scale": scale, "seeds": seeds}) | configured
+        mirror = str(data_mirror) if data_mirror else None
+        settings = configuration({"scale": scale, "seeds": seeds, "data_mirror": mirror}) | configured
         options = [*(["--profile", profile] if profile else []), *(["--dry-run"] if dry_run else [])]
         function(settings=settings, options=options + context.meta[REST], **values)
 

@@ -31,7 +31,7 @@ DOWNLOAD_WITHIN = 60  # seconds without a byte while a file is downloaded
 
 def _mirror_advice(entry: Entry) -> str:
     paths = " and ".join(file["path"] for file in entry.spec.get("files", ()))
-    return f"set `data_mirror` (--mirror) to a folder that holds {paths or 'its files'}"
+    return f"set `data_mirror` (--data-mirror) to a folder that holds {paths or 'its files'}"
 
 
 def from_files(entry: Entry, mirror: Path | None) -> tuple[Rows, dict[str, Any]]:

@@ -3,7 +3,7 @@
 Training sets are under `datasets` in tasks/<task>/task.yaml; benchmarks are the `metadata.source` blocks of
 eval/benchmarks/<name>.yaml, with the same keys and `task`. What loads and checks both is tasks/load_problems.py:
 
-    crosszero problems NAME --output FILE [--mirror DIR]
+    crosszero problems NAME --output FILE [--data-mirror DIR]
 
 task            a folder of tasks/; a training set belongs to the task in whose file it stands
 rows            rows of the source, before those without a gold answer are left out; of a sampled part, its rows

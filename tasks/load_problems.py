@@ -1,10 +1,10 @@
 """Load a training set or a benchmark, check that it is what the registry says, and write it as a PROBLEM table.
 
-    crosszero problems gsm8k --output gsm8k.parquet --mirror ../mirror
+    crosszero problems gsm8k --output gsm8k.parquet --data-mirror ../mirror
     crosszero problems math_lighteval --output math_lighteval.parquet
 
-With --mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are not
-on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR's 150 MB.
+With --data-mirror the files come from that folder; without it, from the hub at the pinned commit or, for sets that are
+not on the hub, from their repository. Takes seconds, and longer for NuminaMath-TIR's 150 MB.
 """
 
 from __future__ import annotations
@@ -205,11 +205,13 @@ def report(facts: dict[str, Any], mirror: Path | None) -> str:
 
 
 def main() -> None:
-    """Command line: NAME --output FILE [--mirror DIR]."""
+    """Command line: NAME --output FILE [--data-mirror DIR]."""
     parser = argument_parser(__doc__)
     parser.add_argument("name", help="a training set (tasks/*/task.yaml) or benchmark (eval/benchmarks)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the Parquet file to write")
-    parser.add_argument("--mirror", type=Path, metavar="DIR", help="the configuration's data_mirror")
+    parser.add_argument(
+        "--data-mirror", "--mirror", dest="mirror", type=Path, metavar="DIR", help="read from this folder"
+    )
     arguments = parser.parse_args()
     problems, facts = load(dataset_specs.find(arguments.name), arguments.mirror)
     tables.write(to_table(problems), tables.PROBLEM, arguments.output)

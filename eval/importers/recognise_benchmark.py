@@ -143,7 +143,8 @@ def _unknown_questions(
     first = " ".join(str(rows[left[0]].get("question") or rows[left[0]].get("prompt")).split())[:80]
     known = ", ".join(f"{name} has {len(index)}" for name, index in parts.items()) or "no benchmark here has any"
     remedy = "leave them out with --allow-missing, or " if parts else ""
-    skipped = f"; not looked at, because their problems are not here: {', '.join(tables.missing)}"
+    why = next(iter(tables.missing.values()), "")
+    skipped = f"; the problems of {len(tables.missing)} benchmarks are not here: {why}"
     return UserError(
         f"{len(left)} of {len(rows)} generations are of questions that are not recognised, such as {first!r} ({known}"
         f"{skipped if tables.missing else ''}): {remedy}name the benchmark with --benchmark, or add one "

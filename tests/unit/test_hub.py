@@ -103,7 +103,7 @@ def test_no_network_ends_in_seconds_with_one_sentence(tmp_path: Path, revision: 
     result = run(tmp_path, NOTHING_THERE, {"revision": revision})
     assert result.returncode == 1 and result.stderr.count("\n") == 1
     assert result.stderr.startswith("Error: cannot load mine from the hub (somebody/sums at http://127.0.0.1:9: ")
-    assert "no copy is in the cache" in result.stderr and "--mirror" in result.stderr
+    assert "no copy is in the cache" in result.stderr and "--data-mirror" in result.stderr
 
 
 @pytest.mark.slow
