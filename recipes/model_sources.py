@@ -15,7 +15,8 @@ from contracts import model_folder, paths, provenance
 from system.errors import UserError
 from tasks.dataset_sources import endpoint, why_unreachable
 
-LEFT_OUT = ("*.pth", "*.gguf", "*.onnx")  # other formats of the same weights
+# Other formats of the same weights.
+LEFT_OUT = ("*.pth", "*.gguf", "*.onnx", "*.h5", "*.msgpack", "original/*")
 ANSWER_WITHIN = 20  # seconds
 
 
@@ -63,18 +64,21 @@ def from_mirror(repository: str, mirror: Path | None) -> Path | None:
 
 def from_cache(repository: str, revision: str) -> Path | None:
     """The snapshot of a model in the hub client's cache; None if it is not there, or not whole."""
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import try_to_load_from_cache
 
     try:
-        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
-        model_folder.check_files(folder)
+        # Not `snapshot_download`, which wants the files that LEFT_OUT leaves out, or that another program did not need.
+        file = try_to_load_from_cache(repository, "config.json", revision=revision)
+        if not isinstance(file, str):
+            return None
+        model_folder.check_files(Path(file).parent)
     except (OSError, ValueError, UserError):
         return None
-    return folder
+    return Path(file).parent
 
 
 def from_hub(repository: str, revision: str) -> Path:
-    """Download a model at a commit into the hub client's cache, what is missing of it; returns its snapshot.
+    """Download a model at a commit or branch into the hub client's cache, what is missing of it; returns its snapshot.
 
     Raises:
         UserError: the hub cannot be reached, or has no such repository or revision.
@@ -85,8 +89,10 @@ def from_hub(repository: str, revision: str) -> Path:
         from huggingface_hub import HfApi, snapshot_download
 
         try:
-            commit = HfApi().model_info(repository, revision=revision, timeout=ANSWER_WITHIN).sha
-            return Path(snapshot_download(repository, revision=commit, ignore_patterns=list(LEFT_OUT)))
+            info = HfApi().model_info(repository, revision=revision, timeout=ANSWER_WITHIN)
+            has_safetensors = any(file.rfilename.endswith(".safetensors") for file in info.siblings or ())
+            left_out = [*LEFT_OUT, *(["*.bin"] if has_safetensors else [])]
+            return Path(snapshot_download(repository, revision=revision, ignore_patterns=left_out))
         # Whatever the hub's client raises is for the user to mend; a full disk has its own message.
         except Exception as error:
             if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

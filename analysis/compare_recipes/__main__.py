@@ -155,7 +155,7 @@ def write(folder: Path | None, arguments: argparse.Namespace, text: str, **conte
         sides = {"a": list(map(str, arguments.a)), "b": list(map(str, arguments.b)), "rule": arguments.rule}
         durable.write_text(folder / "recipes.json", json.dumps(sides | content, indent=2) + "\n")
         durable.write_text(folder / "recipes.md", text)
-        print(folder / "recipes.md")
+        print((folder / "recipes.md").resolve())
 
 
 def run_compare(arguments: argparse.Namespace) -> int:

@@ -47,7 +47,7 @@ def run(folder: Path, endpoint: str, hub: dict[str, Any], **more: Any) -> subpro
 
 @pytest.mark.slow
 def test_the_pinned_commit_is_loaded_and_again_from_the_cache_without_network(tmp_path: Path) -> None:
-    with serve("somebody/sums", "test.jsonl", CONTENT) as (endpoint, requests):
+    with serve("somebody/sums", {"test.jsonl": CONTENT}) as (endpoint, requests):
         result = run(tmp_path, endpoint, {"revision": COMMIT})
     assert result.returncode == 0, result.stderr
     facts = json.loads(result.stdout.splitlines()[-1])
@@ -60,7 +60,7 @@ def test_the_pinned_commit_is_loaded_and_again_from_the_cache_without_network(tm
 
 @pytest.mark.slow
 def test_an_unpinned_set_is_loaded_at_the_head_and_its_commit_told(tmp_path: Path) -> None:
-    with serve("somebody/sums", "test.jsonl", CONTENT) as (endpoint, _):
+    with serve("somebody/sums", {"test.jsonl": CONTENT}) as (endpoint, _):
         result = run(tmp_path, endpoint, {"revision": None})
     assert result.returncode == 0, result.stderr
     assert f"not pinned: add `revision: {COMMIT}` to the `hub` block of mine" in result.stdout
@@ -69,7 +69,7 @@ def test_an_unpinned_set_is_loaded_at_the_head_and_its_commit_told(tmp_path: Pat
 
 @pytest.mark.slow
 def test_other_content_than_registered(tmp_path: Path) -> None:
-    with serve("somebody/sums", "test.jsonl", CONTENT) as (endpoint, _):
+    with serve("somebody/sums", {"test.jsonl": CONTENT}) as (endpoint, _):
         strict = run(tmp_path, endpoint, {"revision": COMMIT, "content_sha256": "0" * 64})
         told = run(tmp_path, endpoint, {"revision": COMMIT}, content_sha256="0" * 64)
         short = run(tmp_path, endpoint, {"revision": COMMIT}, rows=3)
@@ -81,7 +81,7 @@ def test_other_content_than_registered(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_set_that_the_hub_does_not_have(tmp_path: Path) -> None:
-    with serve("somebody/else", "test.jsonl", CONTENT) as (endpoint, _):
+    with serve("somebody/else", {"test.jsonl": CONTENT}) as (endpoint, _):
         result = run(tmp_path, endpoint, {"revision": COMMIT})
     assert result.returncode == 1 and "Traceback" not in result.stderr
     assert "Error: cannot load mine from the hub (somebody/sums" in result.stderr
@@ -89,7 +89,7 @@ def test_a_set_that_the_hub_does_not_have(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_gated_set_says_where_to_ask_for_access(tmp_path: Path) -> None:
-    with serve("somebody/sums", "test.jsonl", CONTENT, gated=True) as (endpoint, _):
+    with serve("somebody/sums", {"test.jsonl": CONTENT}, gated=True) as (endpoint, _):
         result = run(tmp_path, endpoint, {"revision": COMMIT, "gated": True}, files=[{"path": "sums.jsonl"}])
     assert result.returncode == 1 and result.stderr.count("\n") == 1, result.stderr
     assert result.stderr.startswith("Error: cannot load mine from the hub (somebody/sums")
@@ -116,7 +116,7 @@ def test_a_hub_that_accepts_and_never_answers_ends_in_seconds(tmp_path: Path) ->
 
 
 def test_reachability_of_an_address() -> None:
-    with serve("somebody/sums", "test.jsonl", CONTENT) as (endpoint, _):
+    with serve("somebody/sums", {"test.jsonl": CONTENT}) as (endpoint, _):
         assert why_unreachable(endpoint) is None  # answers 404, and that is an answer
     assert "refused" in (why_unreachable(NOTHING_THERE) or "")
     assert why_unreachable("no address at all") is not None

@@ -257,7 +257,7 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
 def test_a_download_is_checked_like_a_file_of_the_mirror(tmp_path: Path) -> None:
     mine = entry(tmp_path, ROWS)
     content = (tmp_path / "set.jsonl").read_bytes()
-    with serve("a/b", "set.jsonl", content) as (address, _):
+    with serve("a/b", {"set.jsonl": content}) as (address, _):
         file = {**mine.spec["files"][0], "url": f"{address}/datasets/a/b/resolve/{COMMIT}/set.jsonl"}
         problems, facts = load(entry(tmp_path, ROWS, files=[file]), None)
         assert len(problems) == 3 and facts["source"]["kind"] == "address"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub.constants
 import pytest
 
 from contracts import model_folder, provenance
 from recipes import model_sources, models
+from tests.unit.small_hub import serve
 from tests.unit.test_hub import NOTHING_THERE
 from tests.unit.test_model_folder import CONTENT, weights
 from tests.user_errors import refused
@@ -86,6 +88,59 @@ def test_without_hub_and_copy_there_is_one_sentence(
         models.link_or_download(ENTRY, tmp_path / "model", None)
     with refused("missing-folder"):
         models.link_or_download(ENTRY, tmp_path / "model", tmp_path / "nowhere")
+
+
+@pytest.fixture
+def hub_files(tmp_path: Path) -> dict[str, bytes]:
+    """The files of a model on the hub, in two formats."""
+    folder = whole(tmp_path / "served")
+    files = {file.name: file.read_bytes() for file in folder.iterdir()}
+    return files | {"pytorch_model.bin": b"the same weights again", "model.gguf": b"and again"}
+
+
+@pytest.mark.slow
+def test_a_download_goes_to_the_hub_s_cache_and_happens_once(
+    tmp_path: Path, cache: Path, hub_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = [name for name in hub_files if name not in ("pytorch_model.bin", "model.gguf")]
+    with serve("somebody/small", hub_files, kind="models") as (endpoint, requests):
+        use_hub(endpoint, monkeypatch)
+        models.link_or_download(ENTRY | {"revision": "main"}, tmp_path / "model", None)
+        loaded = [request.rpartition("/")[2] for request in requests if request.startswith("GET /somebody")]
+        assert sorted(loaded) == sorted(served)
+        requests.clear()
+        for number, revision in enumerate((COMMIT, "main")):
+            models.link_or_download(ENTRY | {"revision": revision}, tmp_path / f"again-{number}", None)
+        assert not [request for request in requests if request.startswith("GET /somebody")]
+    record = provenance.read(tmp_path / "model")
+    assert (record["origin"], record["commit"], record["revision"]) == ("hub", COMMIT, "main")
+    assert (tmp_path / "model" / "model.safetensors").resolve().is_relative_to(cache.resolve())
+    monkeypatch.setenv("HF_ENDPOINT", NOTHING_THERE)
+    models.link_or_download(ENTRY | {"revision": "main"}, tmp_path / "without-hub", None)
+    assert provenance.read(tmp_path / "without-hub")["origin"] == "cache"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("served", [{"cut": "model.safetensors"}, {"gated": True}, {"repo": "somebody/else"}])
+def test_a_hub_that_cannot_serve_is_one_sentence(
+    served: dict[str, Any], tmp_path: Path, cache: Path, hub_files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(served.pop("repo", "somebody/small"), hub_files, kind="models", **served) as (endpoint, requests):
+        use_hub(endpoint, monkeypatch)
+        if "cut" not in served:
+            with refused("download-failed", name="somebody/small"):
+                models.link_or_download(ENTRY, tmp_path / "model", None)
+            return
+        models.link_or_download(ENTRY, tmp_path / "model", None)  # the client asks again
+        assert requests.count(f"GET /somebody/small/resolve/{COMMIT}/model.safetensors") == 2
+
+
+def use_hub(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the client of this process, which read its settings before, ask this hub."""
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", endpoint)
+    template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
 
 
 def test_a_changed_folder_with_a_record_is_refused(tmp_path: Path) -> None:
