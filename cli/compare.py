@@ -51,7 +51,7 @@ class Comparing(model_options.BenchmarksCommand):
 
 
 @click.command(cls=Comparing)
-@click.argument("names", nargs=-1, required=True, metavar="A… [against] B…")
+@click.argument("names", nargs=-1, required=True, metavar="A… [against] B…", shell_complete=graph.complete_results)
 @click.option(
     "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset")),
     help="What may differ between the sides, or be missing.",

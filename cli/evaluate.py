@@ -10,7 +10,7 @@ from cli import graph, model_options
 
 
 @click.command(cls=model_options.BenchmarksCommand)
-@click.argument("model")
+@click.argument("model", shell_complete=graph.complete_results)
 @graph.workflow_options
 @model_options.model_options
 def command(model: str, settings: dict[str, str], options: list[str]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=graph.complete_files)
 @click.option("--benchmark", metavar="NAME", help="The benchmark; without it, it is recognised by the questions.")
 @click.option(
     "--extraction", type=click.Choice([*RULES]),

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from contracts.run_file import SCALES
 from system.errors import ROOT
+from system.yaml_files import read_yaml
 
 COMMAND = "CROSSZERO_COMMAND"  # environment variable: what the user typed, for the line that says how to resume
 FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
@@ -91,6 +93,25 @@ def complete_runs(context: click.Context, parameter: click.Parameter, typed: str
 
     names = run_names()
     return [name for name in [*sorted({name.split("/")[0] for name in names}), *names] if name.startswith(typed)]
+
+
+def complete_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Files and folders, as the shell completes them."""
+    return [CompletionItem(typed, type="file")]
+
+
+def complete_results(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Runs, and those trained here with their checkpoints; files where no name begins so."""
+    configured = read_yaml(ROOT / "config" / "config.yaml")
+    folder = ROOT / configured["results"] / configured["scale"] / "runs"
+    trained = [str(path.relative_to(folder)) for path in sorted(folder.glob("*/*/seed-*"))]
+    steps = [str(path.relative_to(folder)) for path in sorted(folder.glob("*/*/seed-*/checkpoints/step-*"))]
+    names = [
+        *complete_runs(context, parameter, typed),
+        *trained,
+        *(name.replace("/checkpoints/", "/") for name in steps),
+    ]
+    return [*complete_files(context, parameter, typed), *map(CompletionItem, (n for n in names if n.startswith(typed)))]
 
 
 def runs_argument(function: Callable[..., None]) -> Callable[..., None]:

@@ -39,12 +39,20 @@ def each_benchmark(arguments: list[str]) -> list[str]:
     return repeated
 
 
+def complete_benchmarks(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """The benchmarks that begin with what was typed, for the shell's completion."""
+    from eval import benchmark
+
+    return [name for name in benchmark.names() if name.startswith(typed)]
+
+
 def model_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options that say how models are asked; the function gets them among `settings`."""
 
     @click.option(
-        BENCHMARK, "benchmarks", multiple=True, metavar="NAME…", help="Benchmarks (default: those of the model's run)."
-    )
+        BENCHMARK, "benchmarks", multiple=True, metavar="NAME…", help="Benchmarks (default: those of the model's run).",
+        shell_complete=complete_benchmarks,
+    )  # fmt: skip
     @click.option("--protocol", metavar="NAME", help="How to ask and decode (eval/protocols.yaml).")
     @click.option("--prompt", metavar="NAME", help="The prompt (tasks/prompts.yaml, or a task's own).")
     @click.option(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from cli import grade
+from cli import grade, graph
 
 
 @click.command()
-@click.argument("results", nargs=-1, required=True, metavar="RESULT…")
+@click.argument("results", nargs=-1, required=True, metavar="RESULT…", shell_complete=graph.complete_results)
 def command(results: tuple[str, ...]) -> None:
     """Say what a file or folder is, in ten lines: run, step, protocol, numbers, and how it was made.
 

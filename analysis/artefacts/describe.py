@@ -12,7 +12,7 @@ from analysis.artefacts.fact import NotThis, listed
 from contracts import paths, provenance
 from contracts.paths import ResultsFolder
 from eval.importers import recognise_file
-from system.errors import UserError
+from system.errors import ROOT, UserError
 from system.text_safety import one_line
 
 MOST = 10  # lines
@@ -60,10 +60,16 @@ def _lines(facts: dict[str, str]) -> str:
 
 
 def find_result(name: str, results: ResultsFolder) -> Path:
-    """The path of a name: itself, or that of a run or a checkpoint, such as openr1/qwen2.5-math-7b/seed-0/step-24."""
+    """The path of a name: itself, or that of a run, a checkpoint (openr1/qwen2.5-math-7b/seed-0/step-0) or a benchmark.
+
+    A run that has no results here is its run file.
+    """
     path = Path(name)
     if path.exists() or not name or path.is_absolute() or ".." in path.parts:
         return path
+    for file in (ROOT / "recipes" / f"{name}.yaml", ROOT / "eval" / "benchmarks" / f"{name}.yaml"):
+        if file.is_file() and not results.run(name).path.is_dir():
+            return file
     run, _, step = name.rpartition("/step-")
     checkpoint = results.run(run).checkpoint(step) if run else path
     return checkpoint if run and checkpoint.is_dir() else results.run(name).path if "/" in name else path

@@ -107,6 +107,9 @@ def complete(typed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     [
         ("crosszero repr", ["reproduce"]),
         ("crosszero reproduce tinyzero/grpo-7", ["tinyzero/grpo-7b"]),
+        ("crosszero compare tinyzero/grpo-7", ["tinyzero/grpo-7", "tinyzero/grpo-7b"]),  # the first: files
+        ("crosszero grade generations/math", ["generations/math"]),
+        ("crosszero evaluate --benchmark gsm8", ["gsm8k"]),
         ("crosszero claims --sca", ["--scale"]),
         ("crosszero claims --scale d", ["demo"]),
     ],
