@@ -11,10 +11,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from analysis.claims.heldout_measures import heldout, heldout_best_step, heldout_between, heldout_change
+from analysis.claims.heldout_measures import (
+    heldout,
+    heldout_best_step,
+    heldout_between,
+    heldout_change,
+    heldout_ratio,
+    heldout_size_of_change,
+)
 from analysis.claims.measures_without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
-from analysis.measures.training_log import roughness_ratio, training, training_between, training_change, training_ratio
+from analysis.claims.training_measures import (
+    roughness_ratio,
+    training,
+    training_between,
+    training_change,
+    training_ratio,
+)
 from analysis.reference import CLAIMS
+from analysis.results import BASE
 from contracts.run_file import validate
 from eval.statistics import Estimate
 from system.errors import UserError
@@ -24,12 +38,15 @@ from system.yaml_files import read_yaml
 KINDS: dict[str, Callable[..., Estimate]] = {
     function.__name__: function
     for function in (
-        heldout, heldout_change, heldout_between, heldout_best_step, training, training_change, training_between,
-        training_ratio, roughness_ratio, kl_bias, kl_spread, advantage, rows, listed_deviation, not_stored,
+        heldout, heldout_change, heldout_size_of_change, heldout_ratio, heldout_between, heldout_best_step, training,
+        training_change, training_between, training_ratio, roughness_ratio, kl_bias, kl_spread, advantage, rows,
+        listed_deviation, not_stored,
     )
 }  # fmt: skip
 RUNS = ("run", "against")  # arguments that are stored results
 LIMITS = ("at_least", "at_most")
+WHOLE_RUNS = (heldout_best_step.__name__,)
+STEPS = ("step", "against_step", "before", "after", "steps", "against_steps")
 Rule = Mapping[str, Any]
 Claim = Mapping[str, Any]
 
@@ -86,3 +103,8 @@ def arguments(rule: Rule) -> dict[str, Any]:
 def runs_of(rule: Rule) -> list[str]:
     """The runs whose stored results a rule needs."""
     return [rule[key] for key in RUNS if key in rule]
+
+
+def is_about_recipe(rule: Rule) -> bool:
+    """Whether a rule measures what a training made; a base model is one checkpoint, whatever the training seed."""
+    return (bool(runs_of(rule)) and any(rule.get(key, BASE) != BASE for key in STEPS)) or rule["measure"] in WHOLE_RUNS

@@ -1,19 +1,19 @@
 """What stored results say of a claim.
 
 Only an interval that lies inside or outside of what is claimed decides, and a claim about the full scale is decided by
-results of the full scale alone.
+results of the full scale alone. A sentence about a recipe is decided over its training seeds, two or more; one about a
+checkpoint, such as a base model, by its problems.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from analysis.claims.heldout_measures import AVERAGE
-from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, runs_of
+from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, is_about_recipe, runs_of
 from analysis.results import RunResults
 from analysis.statistics import published_tables
 from analysis.statistics.accuracy_rows import AccuracyCell
@@ -27,6 +27,7 @@ SUPPORTED, CONTRADICTED = "supported", "contradicted"
 CANNOT_TELL, NOT_MEASURED = "cannot tell at this scale", "not measured yet"
 VERDICTS = (CONTRADICTED, NOT_MEASURED, CANNOT_TELL, SUPPORTED)  # a claim has the first that any of its rules has
 FULL = "full"
+CONFIDENCE = 0.95
 Runs = Mapping[str, Sequence[RunResults]]  # those of all training seeds, by `<recipe>/<run>`
 
 
@@ -57,34 +58,62 @@ def number_text(value: float) -> str:
     return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}").replace("-", "\N{MINUS SIGN}")
 
 
-def _judge_estimates(estimates: Iterable[tuple[Rule, Estimate | NotMeasured]]) -> Finding:
+def _judge_estimates(estimates: Iterable[tuple[Rule, Estimate | NotMeasured, int]]) -> Finding:
+    """The verdict by rules, what each measured, and of how many training seeds it is (0: not of a training)."""
     verdicts, evidence = [], []
-    for rule, measured in estimates:
+    for rule, measured, count in estimates:
         if isinstance(measured, NotMeasured):
             verdicts.append(NOT_MEASURED)
             evidence.append(str(measured))
         else:
-            verdicts.append(interval_verdict(measured, **{key: rule[key] for key in LIMITS if key in rule}))
-            evidence.append(
-                f"{number_text(measured.value)} [{number_text(measured.low)}, {number_text(measured.high)}]"
-            )
+            said = interval_verdict(measured, **{key: rule[key] for key in LIMITS if key in rule})
+            verdicts.append(CANNOT_TELL if count == 1 else said)
+            limits = f"[{number_text(measured.low)}, {number_text(measured.high)}]"
+            evidence.append(f"{number_text(measured.value)} {limits}{_seeds_text(count)}")
     return Finding(min(verdicts, key=VERDICTS.index), "; ".join(dict.fromkeys(evidence)))
 
 
-def measure(rule: Rule, runs: Runs) -> Estimate | NotMeasured:
-    """What a rule measures, or what is missing for it; of several training seeds, an interval that covers them all."""
+def _seeds_text(count: int) -> str:
+    if count == 1:
+        return ", of one training seed: this decides nothing about a recipe"
+    return f", {count} seeds" if count else ""
+
+
+def measure(rule: Rule, runs: Runs, confidence: float = CONFIDENCE) -> Estimate | NotMeasured:
+    """What a rule measures, or what is missing for it.
+
+    Args:
+        rule: of a claim.
+        runs: the stored results.
+        confidence: of the interval; of several training seeds it is that of the recipes' test.
+    """
     names = runs_of(rule)
     if missing := [name for name in names if not runs.get(name)]:
         return NotMeasured(f"needs {' and '.join(missing)}")
     rest = {key: value for key, value in arguments(rule).items() if key not in RUNS}
     try:
-        estimates = [
-            KINDS[rule["measure"]](*chosen, **rest) for chosen in itertools.product(*(runs[name] for name in names))
-        ]
+        of_runs = {"confidence": confidence} if names else {}
+        return KINDS[rule["measure"]](*(runs[name] for name in names), **rest, **of_runs)
     except NotMeasured as missing_part:
         return missing_part
-    value = sum(one.value for one in estimates) / len(estimates)
-    return Estimate(value, min(one.low for one in estimates), max(one.high for one in estimates))
+
+
+def _measure_for_verdict(rule: Rule, runs: Runs, rules: int) -> Estimate | NotMeasured:
+    """With a wider interval where that at 95 % would contradict a claim of several rules.
+
+    A claim is supported if all its rules hold, so that each may have the whole error; one that fails contradicts it, so
+    that they share the error (Bonferroni).
+    """
+    measured = measure(rule, runs)
+    limits = {key: rule[key] for key in LIMITS if key in rule}
+    if rules > 1 and isinstance(measured, Estimate) and interval_verdict(measured, **limits) == CONTRADICTED:
+        return measure(rule, runs, 1 - (1 - CONFIDENCE) / rules)
+    return measured
+
+
+def _seed_count(rule: Rule, runs: Runs) -> int:
+    """The fewest training seeds of a recipe in this rule; 0 if it is not about a recipe."""
+    return min(len(runs.get(name, ())) for name in runs_of(rule)) if is_about_recipe(rule) else 0
 
 
 def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
@@ -100,7 +129,10 @@ def finding(claim: Claim, runs: Runs, scale: str) -> Finding:
         if missing := sorted(name for name in names if not runs.get(name)):
             return Finding(NOT_MEASURED, f"needs {' and '.join(missing)} at full scale")
         return Finding(CANNOT_TELL, f"the runs are of {scale} scale")
-    return _judge_estimates((rule, measure(rule, runs)) for rule in claim["rules"])
+    rules = claim["rules"]
+    return _judge_estimates(
+        (rule, _measure_for_verdict(rule, runs, len(rules)), _seed_count(rule, runs)) for rule in rules
+    )
 
 
 @cache
@@ -113,9 +145,11 @@ def measure_printed(rule: Rule, table: str) -> Estimate | None:
 
     The table's figures are numbers of problems solved, and nothing is paired.
     """
+    if not rule["measure"].startswith("heldout") or {"against", "less"} & rule.keys():
+        return None
     cells = _cells(table)
     steps = [rule[key] for key in ("step", "before", "after") if key in rule]
-    if not rule["measure"].startswith("heldout") or "against" in rule or rule.get("what", "correct") != "correct":
+    if rule.get("what", "correct") != "correct" or not steps or not set(steps) <= cells.keys():
         return None
     name = rule.get("benchmark", AVERAGE)
     if len(steps) == 1:
@@ -131,5 +165,5 @@ def printed_finding(claim: Claim) -> Finding | None:
     if "printed" not in claim:
         return None
     estimates = [(rule, measure_printed(rule, claim["printed"])) for rule in claim["rules"]]
-    judged = _judge_estimates((rule, estimate) for rule, estimate in estimates if estimate)
+    judged = _judge_estimates((rule, estimate, 0) for rule, estimate in estimates if estimate)
     return judged._replace(verdict=judged.verdict.removesuffix(" at this scale"))

@@ -5,15 +5,18 @@ Steps count over all stages of a run; a window includes its first and last step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy import stats
 
 from analysis.results import RunResults
-from analysis.statistics.mean_intervals import NotMeasured, Numbers, difference, mean, ratio
+from analysis.statistics.mean_intervals import NotMeasured, Numbers, difference, mean
 from eval.statistics import Estimate
 
-BLOCKS = 5  # of a window, because neighbouring steps are alike and count as less than their number
+HIGHEST = 0.95  # correlation of neighbouring steps that is reckoned with
+FEWEST = 6  # steps, for a mean change from step to step
 
 
 def _values(run: RunResults, column: str, steps: Sequence[int]) -> Numbers:
@@ -25,9 +28,25 @@ def _values(run: RunResults, column: str, steps: Sequence[int]) -> Numbers:
 
 
 def _mean(values: Numbers) -> Estimate:
-    """The mean over steps, with the wider of the intervals from the single steps and from blocks of them."""
-    blocks = [float(block.mean()) for block in np.array_split(values, min(BLOCKS, len(values)))]
-    return max(mean(values), mean(blocks), key=lambda one: one.high - one.low)
+    """The mean over steps, with an interval for values that are alike one after the other.
+
+    Around their straight line they are taken as an autoregression of first order, whose correlation is estimated with a
+    correction of its bias (as Kendall 1954, Biometrika 41:403; twice as large around a line); Student's interval then
+    has the size and the variance of as many independent values. From 10 steps on, two equal levels seem different in 1
+    to 5 % for correlations of 0 to 0.9.
+    """
+    n, value = len(values), float(values.mean())
+    if n < 3:
+        return mean(values)
+    steps = np.arange(n) - (n - 1) / 2
+    gaps = values - value - float(values @ steps) / float(steps @ steps) * steps
+    squares = float(gaps @ gaps)
+    correlation = float(gaps[1:] @ gaps[:-1]) / squares if squares else 0.0
+    correlation = min(max((n * correlation + 2) / max(n - 6, 1), 0.0), HIGHEST)
+    inflation = min((1 + correlation) / (1 - correlation), HIGHEST * n / 2)
+    edge = float(stats.t.ppf(0.975, max(n / inflation - 2, 1)))
+    half = edge * math.sqrt(squares / (n - 2 * inflation) * inflation / n)
+    return Estimate(value, value - half, value + half)
 
 
 def training(run: RunResults, column: str, steps: Sequence[int]) -> Estimate:
@@ -40,29 +59,9 @@ def training_change(run: RunResults, column: str, before: Sequence[int], after: 
     return difference(training(run, column, before), training(run, column, after))
 
 
-def training_between(
-    run: RunResults, against: RunResults, column: str, steps: Sequence[int], against_steps: Sequence[int]
-) -> Estimate:
-    """The mean of a column in one run less that in another, each over its own steps."""
-    return difference(training(against, column, against_steps), training(run, column, steps))
-
-
-def training_ratio(
-    run: RunResults, against: RunResults, column: str, steps: Sequence[int], against_steps: Sequence[int]
-) -> Estimate:
-    """The mean of a column that is never negative in one run over that in another, each over its own steps."""
-    return ratio(training(against, column, against_steps), training(run, column, steps))
-
-
-def roughness_ratio(
-    run: RunResults, against: RunResults, column: str, steps: Sequence[int], against_steps: Sequence[int]
-) -> Estimate:
-    """How much more a column changes from step to step, relative to its mean, in one run than in another."""
-
-    def rough(one: RunResults, window: Sequence[int]) -> Estimate:
-        values = _values(one, column, window)
-        if len(values) <= BLOCKS or not values.mean():
-            raise NotMeasured(f"{one.name} has too few steps of {column} over steps {window[0]} to {window[1]}")
-        return _mean(np.abs(np.diff(values)) / abs(values.mean()))
-
-    return ratio(rough(against, against_steps), rough(run, steps))
+def roughness(run: RunResults, column: str, steps: Sequence[int]) -> Estimate:
+    """The mean change of a column from step to step, relative to its mean."""
+    values = _values(run, column, steps)
+    if len(values) < FEWEST or not values.mean():
+        raise NotMeasured(f"{run.name} has too few steps of {column} over steps {steps[0]} to {steps[1]}")
+    return _mean(np.abs(np.diff(values)) / abs(values.mean()))

@@ -123,6 +123,31 @@ def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: fl
     return Estimate(value, max(-limit, value - half), min(limit, value + half))
 
 
+def difference_over_seeds(parts: Sequence[tuple[Floats, Floats]], confidence: float = 0.95) -> Estimate:
+    """The second recipe less the first, with an interval that covers those of both tests of `compare`.
+
+    Args:
+        parts: per benchmark, values of both recipes, each of shape (seeds, problems), two seeds and problems or more.
+        confidence: of the interval.
+    """
+    line = _compared_line("", parts, None, significance.ALPHA)
+    return _covering_both(line.means[1] - line.means[0], (line.welch, line.crossed), confidence)
+
+
+def difference_of_seeds(first: Floats, second: Floats, confidence: float = 0.95) -> Estimate:
+    """The same for one number per seed, such as a mean over training steps, each of shape (seeds,)."""
+    gap = float(second.mean() - first.mean())
+    tests = [
+        _satterthwaite_test(gap, _seeds_alone([first[:, None], second[:, None]], pooled)) for pooled in (False, True)
+    ]
+    return _covering_both(gap, tests, confidence)
+
+
+def _covering_both(gap: float, tests: Sequence[Test], confidence: float) -> Estimate:
+    half = max(float(stats.t.ppf((1 + confidence) / 2, test.df)) * test.error for test in tests)
+    return Estimate(gap, gap - half, gap + half)
+
+
 def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:
     """Pooled mean squares of seeds, of seed × problem, and of recipe × problem (for one problem's difference)."""
     (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _sums_of_squares(one), _sums_of_squares(two)

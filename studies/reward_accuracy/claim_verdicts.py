@@ -14,6 +14,7 @@ from analysis.claims.verdicts import NOT_MEASURED, VERDICTS, interval_verdict, n
 from analysis.pages.table_texts import Table
 from analysis.results import RunResults
 from analysis.statistics import recipe_difference
+from analysis.statistics.mean_intervals import linear_ratio
 from eval.statistics import Estimate
 from recipes import move_rewards
 from studies.reward_accuracy.dials import BIAS, MEAN_SQUARED, VARIANCE, Dial, Floats, Studied
@@ -107,22 +108,6 @@ def right_legal(studied: Studied, setting: int) -> Estimate | None:
 
     change = _change(studied.dial(setting), share)
     return None if np.isnan(change.value) else change
-
-
-def linear_ratio(counts: Floats, sizes: Floats) -> Floats:
-    """Values per problem whose mean is the share sum(counts) / sum(sizes), and whose spread gives its variance.
-
-    (Cochran 1977, Sampling Techniques, equation 6.13, linearised; as in eval.statistics.ratio.)
-
-    Args:
-        counts: of each problem, what is counted.
-        sizes: of each problem, of how many; NaN comes back if there are none at all.
-    """
-    if not sizes.sum():
-        return np.full(len(counts), np.nan)
-    share = counts.sum() / sizes.sum()
-    linear: Floats = share + (counts - share * sizes) / sizes.mean()
-    return linear
 
 
 def _legal(studied: Studied, run: RunResults, step: int, name: str) -> Floats:

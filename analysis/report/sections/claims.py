@@ -28,9 +28,10 @@ SECTION = Section(
     tables={"claims": "What the documents claim, where, the rule that decides it, and what the stored results say."},
     text="""\
 <p>{{ counted }}. The rules were fixed before there was any result of full scale. The verdicts are from the runs of this
-page; a claim is supported only if all intervals lie inside what is claimed, and contradicted if one lies outside. Runs
-of another scale than the claim's decide nothing. Shares are fractions, lengths are in tokens; several rules are
-separated by semicolons.</p>
+page; a claim is supported only if all intervals lie inside what is claimed, and contradicted if one lies outside. A
+sentence about a recipe is decided over its training seeds, two or more; each verdict has an error of 5 %, and nothing
+is corrected for the number of claims. Runs of another scale than the claim's decide nothing. Shares are fractions,
+lengths are in tokens; several rules are separated by semicolons.</p>
 {{ claims_table(claims) }}
 <dl class="keys">{% for name, source in sources.items() %}<dt id="claims-{{ name }}">{{ name }}</dt><dd>{{ source.title
 }}{% if source.url is defined %}: <code>{{ source.url }}</code>{% endif %}</dd>{% endfor %}</dl>

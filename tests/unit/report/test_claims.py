@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import claim_worlds
+import numpy as np
 import pandas as pd
 import pytest
 from report_runs import graded_row, log_row, make_run
 from synthetic_results import write_run
 
 from analysis import reference
+from analysis.claims import heldout_measures
 from analysis.claims import table as claims
 from analysis.claims.__main__ import main
 from analysis.claims.registry import KINDS, load_registry, runs_of
@@ -23,12 +26,15 @@ from analysis.claims.verdicts import (
     CONTRADICTED,
     NOT_MEASURED,
     SUPPORTED,
+    Finding,
     finding,
     measure,
     printed_finding,
     runs_by_name,
 )
+from analysis.measures import training_log
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe, compare
 from contracts import tables
 from contracts.run_file import Run
 from eval.statistics import Estimate
@@ -57,7 +63,14 @@ def synthetic(name: str, solved: int = 10, level: float = 100.0, swing: float = 
     return replace(make_run(rows, log), name=name)
 
 
-RUNS = runs_by_name([synthetic("a/run/seed-0"), synthetic("b/run/seed-0", solved=16, level=50.0, swing=5.0)])
+RUNS = runs_by_name(
+    run
+    for seed in (0, 1, 2)
+    for run in (
+        synthetic(f"a/run/seed-{seed}", level=100.0 + seed / 100, swing=1.0 + seed / 100),
+        synthetic(f"b/run/seed-{seed}", solved=16, level=50.0 + seed / 50, swing=5.0 + seed / 20),
+    )
+)
 A, B = {"run": "a/run"}, {"run": "b/run", "against": "a/run"}
 EARLY, LATE = [1, 20], [21, 40]
 LENGTH = {"column": "response_length_mean"}
@@ -74,6 +87,9 @@ MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "longer": ({"measure": "heldout_change", **A, "before": 0, "after": 20, "what": "tokens"}, 100.0),
     "less": ({"measure": "heldout_change", **A, "before": 0, "after": 20, "what": "reflection", "less": "correct"},
              0.75),
+    "ratio of lengths": ({"measure": "heldout_ratio", **A, "before": 0, "after": 20}, 210 / 110),
+    "size": ({"measure": "heldout_size_of_change", **A, "before": 20, "after": 40, "what": "correct",
+              "less": "reflection"}, 0.25),
     "between": ({"measure": "heldout_between", **B, "step": 0, "against_step": 0}, 0.15),
     "best": ({"measure": "heldout_best_step", **A}, 20.0),
     "level": ({"measure": "training", **A, **LENGTH, "steps": EARLY}, 100.0),
@@ -166,12 +182,50 @@ def test_all_rules_must_hold_and_one_may_contradict() -> None:
         assert finding(claim(*rules), RUNS, "full").verdict == expected
 
 
-def test_an_interval_covers_those_of_all_training_seeds() -> None:
-    rule = MEASURED["share"][0]
-    one, other = synthetic("a/run/seed-0"), synthetic("a/run/seed-1", solved=16)
-    apart = [measure(rule, runs_by_name([run])) for run in (one, other)]
-    both = measure(rule, runs_by_name([one, other]))
-    assert both == pytest.approx((0.325, apart[0].low, apart[1].high))  # type: ignore[union-attr]
+def _recipe(name: str, *solved: int) -> list[RunResults]:
+    return [synthetic(f"{name}/seed-{seed}", solved=count) for seed, count in enumerate(solved)]
+
+
+def test_one_training_seed_decides_nothing_about_a_recipe_but_a_base_model_is_a_checkpoint() -> None:
+    alone, repeated = runs_by_name(_recipe("a/run", 10)), runs_by_name(_recipe("a/run", 10, 10, 10))
+    low = {**MEASURED["last"][0], "at_least": 0.9}
+    judged = finding(claim(low), alone, "full")
+    assert judged.verdict == CANNOT_TELL and "one training seed" in judged.evidence
+    assert finding(claim(low), repeated, "full").verdict == CONTRADICTED
+    assert finding(claim({**low, "step": 0}), alone, "full").verdict == CONTRADICTED
+    of_log = {**MEASURED["level"][0], "at_most": 1}
+    assert finding(claim(of_log), alone, "full").verdict == CANNOT_TELL
+
+
+def test_a_sentence_about_recipes_is_decided_by_their_test() -> None:
+    rule = {"measure": "heldout_between", **B, "step": "last", "against_step": "last"}
+    sides = [_recipe("a/run", 10, 11, 9), _recipe("b/run", 16, 13, 18)]
+    estimate = measure(rule, runs_by_name([*sides[0], *sides[1]]))
+    line = compare(Recipe(sides[0]), Recipe(sides[1]), ["sums"])
+    assert isinstance(estimate, Estimate) and estimate.value == pytest.approx(line.welch.difference.value)
+    assert estimate.low == pytest.approx(min(line.welch.difference.low, line.crossed.difference.low))
+    more = measure(rule, runs_by_name([*_recipe("a/run", *[10, 11, 9] * 3), *_recipe("b/run", *[16, 13, 18] * 3)]))
+    assert isinstance(more, Estimate) and more.high - more.low < estimate.high - estimate.low
+
+
+def test_each_of_several_rules_contradicts_with_its_share_of_the_error() -> None:
+    estimate = measure({**MEASURED["share"][0], "step": 40}, RUNS)
+    assert isinstance(estimate, Estimate)
+    barely = {**MEASURED["share"][0], "step": 40, "at_least": estimate.high + 1e-6}
+    assert finding(claim(barely), RUNS, "full").verdict == CONTRADICTED
+    assert finding(claim(barely, *[{**barely, "at_least": 0.0}] * 4), RUNS, "full").verdict == CANNOT_TELL
+
+
+def test_levels_of_two_windows_of_correlated_steps_do_not_differ() -> None:
+    """Neighbouring steps of a log are alike: here with a correlation of 0.8."""
+    random, differ = np.random.default_rng(0), 0
+    for _ in range(300):
+        noise = random.standard_normal(160)
+        for step in range(1, 160):
+            noise[step] += 0.8 * noise[step - 1]
+        run = replace(RUNS["a/run"][0], log=pd.DataFrame({"step": np.arange(160), "kl": noise}))
+        differ += training_log.training_change(run, "kl", [60, 80], [130, 150]).change != "cannot tell"
+    assert differ / 300 < 0.06  # 2 % in a longer simulation; 18 % with blocks of steps
 
 
 def test_two_runs_that_were_measured_differently_are_not_compared() -> None:
@@ -184,7 +238,7 @@ def test_two_runs_that_were_measured_differently_are_not_compared() -> None:
 def test_the_printed_table_is_judged_by_the_same_rules() -> None:
     known = {one["id"]: one for one in load_registry()["claims"]}
     rises, dips = (printed_finding(known[name]) for name in ("simplerl-rises", "simplerl-dip-of-accuracy"))
-    assert rises and rises.verdict == SUPPORTED and "0.195" in rises.evidence  # 33.7 to 53.2 on average
+    assert rises and rises.verdict == "cannot tell" and "0.121" in rises.evidence  # 33.7 to 45.9 on average
     assert dips and dips.verdict == "cannot tell"
     assert printed_finding(known["k3-a-tenth"]) is None
 
@@ -221,6 +275,57 @@ def test_the_full_runs_make_what_a_rule_reads(rule: dict[str, Any]) -> None:
         assert set(checkpoints) <= set(run.checkpoint_steps)
         assert rule.get("benchmark", "average") in ("average", *run.evaluation["benchmarks"])
         assert all(first < last <= sum(stage.steps for stage in run.stages) for first, last in windows)
+
+
+def _read_steps(one: dict[str, Any]) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Of each run of a claim, the checkpoints that its rules read, and the last training step."""
+    steps: dict[str, set[int]] = {}
+    last: dict[str, int] = {}
+    for rule in one["rules"]:
+        for run, checkpoints, windows in _full_scale(rule):
+            name = run.name
+            every = run.checkpoint_steps if rule["measure"] == "heldout_best_step" else checkpoints
+            ends = [run.checkpoint_steps[-1]] if "last" in rule.values() else []
+            steps.setdefault(name, set()).update(every, ends)
+            last[name] = max([last.get(name, 0), *(end for _, end in windows)])
+    return {name: sorted(own) for name, own in steps.items()}, last
+
+
+def _verdict(one: dict[str, Any], world: Mapping[str, claim_worlds.Run]) -> Finding:
+    steps, last = _read_steps(one)
+    benchmarks = sorted({rule["benchmark"] for rule in one["rules"] if "benchmark" in rule}) or ["sums", "proofs"]
+    assert world.keys() == steps.keys()
+    return finding(one, runs_by_name(claim_worlds.stored_runs(world, steps, last, benchmarks)), "full")
+
+
+ON_RUNS = [one for one in load_registry()["claims"] if any(map(runs_of, one["rules"]))]
+
+
+@pytest.fixture
+def planted_reasoning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted verdicts on steps instead of a checker's."""
+    monkeypatch.setattr(heldout_measures, "_checked_steps", lambda run, step, benchmark, rows: rows)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("planted_reasoning")
+@pytest.mark.parametrize(
+    "one", [one for one in ON_RUNS if one["id"] in claim_worlds.WORLDS], ids=lambda one: str(one["id"])
+)
+def test_a_claim_is_supported_where_its_sentence_is_true_and_contradicted_where_it_is_false(
+    one: dict[str, Any],
+) -> None:
+    worlds = claim_worlds.WORLDS[one["id"]]
+    judged = _verdict(one, worlds.true)
+    assert judged.verdict == SUPPORTED, judged.evidence
+    for number, world in enumerate(worlds.false):
+        judged = _verdict(one, world)
+        assert judged.verdict == CONTRADICTED, (number, judged.evidence)
+
+
+def test_every_claim_on_runs_has_its_worlds() -> None:
+    """One of two sentences of rewards-format-alone is not measured, so that it can be contradicted alone."""
+    assert {one["id"] for one in ON_RUNS} == claim_worlds.WORLDS.keys() | {"rewards-format-alone"}
 
 
 @pytest.mark.slow

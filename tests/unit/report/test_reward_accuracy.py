@@ -13,13 +13,13 @@ import pytest
 from synthetic_results import training_log, write_scores
 
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
+from analysis.statistics.mean_intervals import linear_ratio
 from contracts import provenance, tables
 from contracts.run_file import SCALES
 from eval.benchmark import problems_hash
 from recipes import rewards, sweeps
 from recipes.runs import load_sweep
 from studies.reward_accuracy import claim_verdicts, dials, reward_error, runs, study
-from studies.reward_accuracy.claim_verdicts import linear_ratio
 from studies.reward_accuracy.gain_fit import Knee, fit, knee
 from studies.reward_accuracy.reward_error import Completions, agreement, measure
 from studies.reward_accuracy.runs import StudyTask, claims, tasks
