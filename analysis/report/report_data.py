@@ -14,6 +14,7 @@ from analysis.measures import bad_cases, diagnostics, reasoning_patterns
 from analysis.measures.reasoning_patterns import PatternList, load_lists
 from analysis.pages import run_titles
 from analysis.pages.table_texts import Table
+from analysis.report.pair_verdicts import PagePairs
 from analysis.results import RunResults
 from analysis.statistics.accuracy_rows import CheckpointRow, run_rows
 from analysis.statistics.training_seeds import Recipe, by_recipe
@@ -98,6 +99,11 @@ class ReportData:
     def repeated_recipes(self) -> list[Recipe]:
         """The recipes with several training seeds."""
         return [recipe for recipe in self.recipes if recipe.has_several_seeds]
+
+    @cached_property
+    def pairs(self) -> PagePairs:
+        """The runs and the recipes against each other, with one correction."""
+        return PagePairs.compared(self.runs, self.repeated_recipes)
 
     @cached_property
     def trained(self) -> list[RunResults]:

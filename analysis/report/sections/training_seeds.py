@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent, points
+from analysis.report.pair_verdicts import PagePairs
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
-from analysis.statistics import checkpoint_difference
+from analysis.report.sections.run_pairs import P_COLUMN
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
-from analysis.statistics.training_seeds import Recipe, accuracy, accuracy_of_each_seed, compare, gain
+from analysis.statistics.training_seeds import SEED, Recipe, accuracy, accuracy_of_each_seed, gain
 from contracts import seeds
 
-VERDICTS = {"B is better": "the second recipe is better", "A is better": "the first recipe is better"}
+VERDICTS = {"rose": "the second recipe is better", "fell": "the first recipe is better"}
 
 
 def _columns(recipe: Recipe) -> list[tuple[str, list[str]]]:
@@ -54,26 +54,28 @@ def seeds_table(recipes: Sequence[Recipe]) -> Table:
     return Table("seeds", pd.DataFrame(data), pd.DataFrame(texts))
 
 
-def recipe_pairs_table(recipes: Sequence[Recipe]) -> Table | None:
+def recipe_pairs_table(decided: PagePairs) -> Table | None:
     """Recipes against each other, by `snakemake compare_recipes`'s tests, on the benchmarks that both have."""
     data, texts = [], []
-    for first, second in itertools.combinations(recipes, 2):
-        shared = [name for name in first.runs[0].benchmarks if name in second.runs[0].benchmarks]
-        if not shared or checkpoint_difference.obstacles(first.runs[0], second.runs[0], shared):
+    for pair in decided.recipes:
+        if pair.line is None or pair.difference is None:
             continue
-        line = compare(first, second, shared)
-        names, gap = [seeds.run_of(side.runs[0].name) for side in (first, second)], line.welch.difference
-        verdict = VERDICTS.get(line.verdict, line.verdict)
+        first, second = (SEED.sub("", side.display_name) for side in (pair.first, pair.second))
+        verdict = VERDICTS.get(pair.change, pair.change)
         data.append(
-            {"first": names[0], "second": names[1], **gap._asdict(), "p_adjusted": line.p_adjusted, "verdict": verdict}
-        )
+            {
+                "first": seeds.run_of(pair.first.name), "second": seeds.run_of(pair.second.name),
+                **pair.difference._asdict(), "p_adjusted": pair.p_adjusted, "verdict": verdict,
+            }
+        )  # fmt: skip
         texts.append(
             {
-                "first": first.display_name,
-                "second": second.display_name,
-                "benchmarks": len(shared),
-                "second less first (points)": interval_text(gap, points),
-                "detectable": f"±{100 * line.detectable:.1f}",
+                "first": f"{first}, {pair.line.seeds[0]} seeds",
+                "second": f"{second}, {pair.line.seeds[1]} seeds",
+                "benchmarks": len(pair.benchmarks),
+                "second less first (points)": interval_text(pair.difference, points),
+                "detectable": f"±{100 * pair.line.detectable:.1f}",
+                P_COLUMN: f"{pair.p_adjusted:.4f}",
                 "verdict": verdict,
             }
         )
@@ -84,8 +86,9 @@ def content(report: ReportData) -> Content | None:
     """Both tables, of the recipes with several seeds."""
     if not report.repeated_recipes:
         return None
-    pairs = recipe_pairs_table(report.repeated_recipes)
-    return Content([seeds_table(report.repeated_recipes), *([pairs] if pairs else [])])
+    pairs = recipe_pairs_table(report.pairs)
+    tables = [seeds_table(report.repeated_recipes), *([pairs] if pairs else [])]
+    return Content(tables, values={"tests": report.pairs.tests})
 
 
 SECTION = Section(
@@ -99,12 +102,14 @@ SECTION = Section(
         ),
         "recipe_pairs": (
             "Recipes with several training seeds against each other at their last checkpoints, by the tests of "
-            "snakemake compare_recipes."
+            "snakemake compare_recipes. Verdicts are corrected for the number of pairs of the page; intervals are not."
         ),
     },
     text="""\
 {{ table("seeds", "Recipes over their training seeds. Means have 95 % intervals for new seeds and new problems.", 3) }}
 {{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake
-compare_recipes: a verdict holds for new seeds and new problems.", 2) }}
+compare_recipes: a verdict holds for new seeds and new problems. The chance of any false one, over the " ~ tests ~ "
+comparisons of runs and of recipes on this page, is at most 5 % (Holm). Intervals and what is detectable are for one
+pair alone.", 2) }}
 """,
 )

@@ -11,6 +11,7 @@ from analysis import comparability, provenance_diff
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.load_results import load_results
 from analysis.report import build
+from analysis.report.pair_verdicts import PagePairs
 from analysis.report.sections import run_pairs
 from analysis.results import check_one_measurement
 from contracts import paths, provenance
@@ -69,7 +70,7 @@ def results(tmp_path: Path) -> Path:
 def reasons(results: Path) -> dict[str, str]:
     """What each of those who compare says about the last checkpoints of the two runs."""
     first, second = (load_results(results, name) for name in (FIRST, SECOND))
-    pairs = run_pairs.pairs_table([first, second])
+    pairs = run_pairs.pairs_table(PagePairs.compared([first, second]))
     assert pairs is not None
     sides = [graded_checkpoint.read(results / "runs" / name / "graded") for name in (SECOND, FIRST)]
     return {
@@ -84,7 +85,7 @@ def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -
     change, reason = CHANGES[what]
     record(results, SECOND, change)
     assert reasons(results) == dict.fromkeys(("gate", "report", "provenance_diff"), reason)
-    pairs = run_pairs.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
+    pairs = run_pairs.pairs_table(PagePairs.compared([load_results(results, name) for name in (FIRST, SECOND)]))
     assert pairs is not None and "value" not in pairs.data
     assert pairs.display.iloc[0]["verdict"] == f"not compared: {reason}"
 
@@ -109,7 +110,7 @@ def test_a_pair_that_differs_on_one_benchmark_is_said_to(results: Path) -> None:
     for step in STEPS:
         table = paths.table(results / "runs" / SECOND / "graded", step, BENCHMARKS[1])
         provenance.write(table, **merged(RECORD, change))
-    pairs = run_pairs.pairs_table([load_results(results, name) for name in (FIRST, SECOND)])
+    pairs = run_pairs.pairs_table(PagePairs.compared([load_results(results, name) for name in (FIRST, SECOND)]))
     assert pairs is not None and pairs.data["not_compared"].iloc[0] == f"{reason} ({BENCHMARKS[1]})"
 
 

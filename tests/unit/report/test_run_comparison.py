@@ -13,6 +13,7 @@ from synthetic_results import write_run
 
 from analysis.load_results import load_results
 from analysis.report import report_data
+from analysis.report.pair_verdicts import PagePairs
 from analysis.report.report_data import RunFacts
 from analysis.report.sections import best_checkpoints, run_pairs
 from analysis.report.sections import published_tables as published_tables_section
@@ -52,22 +53,22 @@ def test_best_apart_needs_problems_in_both_halves() -> None:
 
 
 def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
-    rows = [graded_row(0, f"p{i}", 0, "correct" if i < 15 else "wrong") for i in range(20)]
+    rows = [graded_row(0, f"p{i}", 0, "correct" if i < 10 else "wrong") for i in range(20)]
     better = [graded_row(0, f"p{i}", 0, "correct") for i in range(20)]
     first = make_run(rows)
-    table = run_pairs.pairs_table([first, replace(make_run(better), name="other")])
+    table = run_pairs.pairs_table(PagePairs.compared([first, replace(make_run(better), name="other")]))
     assert table is not None and table.display["verdict"].tolist() == ["the second checkpoint is better"]
-    assert table.data["value"].tolist() == [0.25]
+    assert table.data["value"].tolist() == [0.5]
     for other, why in (
         ([row | {"protocol": "q"} for row in better], "different protocol: p and q"),
         ([row | {"grader": "h"} for row in better], "different grader: g and h"),
         ([row | {"prompt": "another"} for row in better], "different prompts on 20 problems"),
         (rows[:1], "different problems: 19 only of the baseline, 0 only of the checkpoint"),
     ):
-        table = run_pairs.pairs_table([first, make_run(other)])
+        table = run_pairs.pairs_table(PagePairs.compared([first, make_run(other)]))
         assert table is not None and "value" not in table.data and table.data["not_compared"].tolist() == [why]
     elsewhere = make_run([row | {"benchmark": "words"} for row in rows])
-    assert run_pairs.pairs_table([first, elsewhere]) is None
+    assert run_pairs.pairs_table(PagePairs.compared([first, elsewhere])) is None
     assert run_pairs.without_shared_benchmark([first, elsewhere, first]) == 2
 
 

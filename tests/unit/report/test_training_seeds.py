@@ -10,8 +10,10 @@ from matplotlib.collections import FillBetweenPolyCollection
 from report_runs import graded_row, log_row, make_run
 
 from analysis.pages import figure_style
+from analysis.pages.table_texts import Table
 from analysis.report import training_curves
 from analysis.report.build import report
+from analysis.report.pair_verdicts import PagePairs
 from analysis.report.report_data import RunFacts, run_facts
 from analysis.report.sections import accuracy as accuracy_section
 from analysis.report.sections import controls, opening
@@ -112,14 +114,39 @@ def test_the_table_has_the_spread_over_seeds_by_hand() -> None:
     assert table.data.iloc[0]["deviation"] == pytest.approx(0) and pd.isna(table.data.iloc[0]["gain"])
 
 
+def pairs_of(runs: list[RunResults]) -> Table | None:
+    return training_seeds_section.recipe_pairs_table(PagePairs.compared(runs, training_seeds.by_recipe(runs)))
+
+
 def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() -> None:
     wide, narrow = seeds_of("recipe/wide", {0: 19, 1: 10}), seeds_of("recipe/narrow", {0: 12, 1: 12})
-    table = training_seeds_section.recipe_pairs_table(training_seeds.by_recipe([*wide, *narrow]))
+    table = training_seeds_section.recipe_pairs_table(
+        PagePairs.compared([], training_seeds.by_recipe([*wide, *narrow]))
+    )
     assert table is not None and table.data["verdict"].tolist() == ["cannot tell"]
     better = seeds_of("recipe/better", {0: 60, 1: 60, 2: 60}, problems=60)
     base = seeds_of("recipe/base", {0: 10, 1: 10, 2: 11}, problems=60)
-    table = training_seeds_section.recipe_pairs_table(training_seeds.by_recipe([*base, *better]))
+    table = training_seeds_section.recipe_pairs_table(
+        PagePairs.compared([], training_seeds.by_recipe([*base, *better]))
+    )
     assert table is not None and table.data["verdict"].tolist() == ["the second recipe is better"]
+
+
+def test_one_correction_goes_over_the_runs_and_recipes_of_a_page() -> None:
+    base, better = seeds_of("recipe/base", {0: 10, 1: 10, 2: 11}), seeds_of("recipe/better", {0: 19, 1: 18, 2: 19})
+    alone = [
+        replace(run, name=f"recipe/alone-{number}/seed-0")
+        for number, run in enumerate(seeds_of("recipe/x", {0: 10})[:1] * 3)
+    ]
+    recipes = training_seeds.by_recipe([*base, *better])
+    without, together = (
+        PagePairs.compared([*base, *better], recipes),
+        PagePairs.compared([*base, *better, *alone], recipes),
+    )
+    assert not without.runs and without.tests == 1  # checkpoints of repeated recipes are compared as recipes alone
+    assert together.tests == 1 + 3 + 3 * 6
+    (one,), (other,) = without.recipes, together.recipes
+    assert one.p_adjusted == one.p_value == other.p_value < other.p_adjusted
 
 
 def bands(figure: object) -> list[FillBetweenPolyCollection]:
