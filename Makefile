@@ -2,7 +2,7 @@
 # make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
 # make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
-# make test-quick the tests that take no second each, without the frameworks
+# make test-quick the tests of code that take no quarter of a second each, without the frameworks
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/how-to/slurm.md): half an hour
@@ -43,19 +43,23 @@ demo: base
 demo-all: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config reproduce=all
 
-# A test file runs in one process, since its tests share what they made; slow files come first. Each may take 7 GB.
-SIDE_BY_SIDE = -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# A test file runs in one process, since its tests share what they made; slow files come first. Slurm's tests wait most of
+# their time, so there is one process more than there are cores where it has 7 GB.
+WORKERS = $(shell $(PYTHON) -c "import os; cores = len(os.sched_getaffinity(0)); \
+    memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 30; \
+    print(min(cores + 1, max(cores, memory_gb // 7), 5))")
+SIDE_BY_SIDE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 SOME = $(if $(ONLY),--only=$(ONLY)) $(PYTEST)
 
-test: $(if $(ONLY),base,lint docs)
+test: base
 	@$(PYTHON) envs/build.py --all
 	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
-	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit $(SIDE_BY_SIDE) -m "not slow" $(SOME)
+	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile -m "not slow" $(SOME)
 
-test-all: lint docs
+test-all: base
 	@$(PYTHON) envs/build.py --all
 	@TEST_EXAMPLES=all $(RUN) python -m pytest $(SIDE_BY_SIDE) -m "not faults_long" $(SOME)
 
@@ -78,6 +82,7 @@ test-faults: base
 	@$(RUN) python -m pytest tests/faults -m "workflow or faults_long" $(PYTEST)
 
 test-docs: base
+	@$(RUN) python -m pytest --quiet tests/documented
 	@$(RUN) python -m tests.documented $(if $(PART),--part $(PART)) $(DOCS)
 
 docs: base

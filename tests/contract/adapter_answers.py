@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from contracts.run_file import ROOT
-from envs.build import python
+from tests.warm_python import warm_python
 
 SCRIPT = """
 import json, sys, yaml
@@ -21,32 +22,39 @@ from contracts.run_file import parse_run
 from frameworks import adapter
 from recipes.runs import check_training
 check = adapter.load(sys.argv[1]).check
-for line in sys.stdin:
-    file = Path(line.strip())
-    for scale in ("demo", "full"):
-        try:
-            run = parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale)
-            check_training(run)
-            check(run)
-            answer = ["accepted", ""]
-        except UserError as error:
-            assert file.name in str(error), error
-            answer = [error.code, error.facts.get("key", "")]
-        print(json.dumps([file.stem, scale, *answer]))
+for file, scale in json.load(sys.stdin):
+    file = Path(file)
+    try:
+        run = parse_run(yaml.safe_load(file.read_text()), "test/" + file.stem, file, scale)
+        check_training(run)
+        check(run)
+        answer = ["accepted", ""]
+    except UserError as error:
+        assert file.name in str(error), error
+        answer = [error.code, error.facts.get("key", "")]
+    print(json.dumps([file.stem, scale, *answer]))
 """
 
 
-ACCEPTED = ("accepted", "")
+ACCEPTED, SCALES = ("accepted", ""), ("demo", "full")
 
 
-def answers(framework: str, files: list[Path]) -> dict[tuple[str, str], tuple[str, str]]:
+def answers(
+    framework: str, files: Iterable[Path], scales: Mapping[str, Sequence[str]] | None = None
+) -> dict[tuple[str, str], tuple[str, str]]:
     """For each file at each scale ACCEPTED, or the error's code and the run file's key, if it is about one.
 
     One process asks about all, because importing a framework takes seconds.
+
+    Args:
+        framework: whose environment answers.
+        files: run files.
+        scales: by name of a file, the scales to ask about, where these are not both.
     """
+    asked = [[str(file), scale] for file in files for scale in (scales or {}).get(file.stem, SCALES)]
     done = subprocess.run(
-        [python(framework), "-c", SCRIPT, framework], input="\n".join(map(str, files)), capture_output=True, text=True,
-        cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+        [warm_python(framework), "-c", SCRIPT, framework], input=json.dumps(asked), capture_output=True,
+        text=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in done.stdout.splitlines()]

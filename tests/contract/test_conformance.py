@@ -11,7 +11,8 @@ import pytest
 from conformance import cases, rounding, run_frameworks
 from conformance.compare import Finding, Reference, framework_findings, known_differences, unnoticed_errors
 from envs.build import python
-from frameworks.adapter import frameworks_with
+from frameworks.adapter import framework_names, frameworks_with
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -38,7 +39,10 @@ def inputs() -> dict[str, Any]:
 @cache
 def results(framework: str) -> dict[str, Any]:
     """One process of the framework does all."""
-    return run_frameworks.run_cases(framework, inputs()).results
+    with pytest.MonkeyPatch.context() as patch:
+        if framework in framework_names():
+            patch.setattr(run_frameworks, "python", warm_python)
+        return run_frameworks.run_cases(framework, inputs()).results
 
 
 @cache

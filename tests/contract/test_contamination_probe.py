@@ -18,6 +18,7 @@ from tasks import registry
 from tasks.problems import Problem, to_table
 from tests.contract.test_generate import PYTHON, ROOT, environment
 from tests.contract.tiny_model import copy_reader
+from tests.warm_python import warm_python
 
 NAME, PROBLEMS = "arithmetic_words", 20
 pytestmark = [
@@ -55,15 +56,17 @@ def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(
         sys.executable, "-m", "eval.contamination", "problems", NAME, "--data", project / "data", "--output", beginnings
     )  # fmt: skip
     models = [word for step in (0, 1) for word in ("--checkpoint", f"{step}={project / f'model-{step}'}")]
-    data = ["--data", project / "contamination"]
+    data, python = ["--data", project / "contamination"], warm_python("eval")
     run(
-        PYTHON, "-m", "eval.generate", "--run", "test/reader/seed-0", *models, "--benchmark", NAME, "--protocol",
+        python, "-m", "eval.generate", "--run", "test/reader/seed-0", *models, "--benchmark", NAME, "--protocol",
         "partial-question", "--set", "max_tokens=160", "--set", "repeats=2", *data, "--work", project / "work",
         "--output", project / "samples", "--device", "cpu",
     )  # fmt: skip
-    run(PYTHON, "-m", "eval.grade", "--samples", project / "samples", *data, "--output", project / "graded")
     run(
-        PYTHON, "-m", "eval.contamination", "measure", "--graded", project / "graded", *data,
+        warm_python("eval"), "-m", "eval.grade", "--samples", project / "samples", *data, "--output", project / "graded"
+    )
+    run(
+        python, "-m", "eval.contamination", "measure", "--graded", project / "graded", *data,
         "--output", project / "contamination.csv",
     )  # fmt: skip
     measured = pd.read_csv(project / "contamination.csv")

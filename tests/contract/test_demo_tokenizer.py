@@ -9,6 +9,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
+from tests.warm_python import warm_python
 
 PYTHON = python("trl")
 pytestmark = [
@@ -53,7 +54,7 @@ print(json.dumps({
 def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [PYTHON, "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
+        [warm_python("trl"), "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout.splitlines()[-1])

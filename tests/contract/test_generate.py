@@ -18,6 +18,7 @@ from eval import sample_journal
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import printed_code
 from tests.waiting import wait_until
+from tests.warm_python import warm_python
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -53,12 +54,12 @@ def project(tmp_path_factory):
     return folder
 
 
-def command(project, work, output, *more, checkpoints=(0,), benchmarks=BENCHMARKS):
+def command(project, work, output, *more, checkpoints=(0,), benchmarks=BENCHMARKS, interpreter=None):
     chosen = [word for step in checkpoints for word in ("--checkpoint", f"{step}={project / f'model-{step}'}")]
     return [
-        PYTHON, "-m", "eval.generate", "--run", "test/tiny/seed-0", *chosen, "--benchmark", *benchmarks,
-        "--protocol", "demo", "--set", "repeats=3", "--data", project / "data", "--work", work, "--output", output,
-        "--device", "cpu", *more,
+        interpreter or warm_python("eval"), "-m", "eval.generate", "--run", "test/tiny/seed-0", *chosen,
+        "--benchmark", *benchmarks, "--protocol", "demo", "--set", "repeats=3", "--data", project / "data",
+        "--work", work, "--output", output, "--device", "cpu", *more,
     ]  # fmt: skip
 
 
@@ -132,7 +133,7 @@ def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
     assert "0 tables" in again.stderr, "what is finished under the same settings is not made again"
 
     replayed = subprocess.run(
-        [PYTHON, "-c", REPLAY, tmp_path / "out" / "step-0", project / "data"],
+        [warm_python("eval"), "-c", REPLAY, tmp_path / "out" / "step-0", project / "data"],
         cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     stored = pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
@@ -171,7 +172,7 @@ def test_killed_twice_and_its_worker_once_and_restarted_with_another_number_of_p
     for processes, share in ((2, 0.1), (1, 0.4)):
         arguments = command(
             project, work, output, "--data-parallel", str(processes), "--max-num-seqs", "4",
-            "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1],
+            "--set", "max_tokens=300", benchmarks=BENCHMARKS[:1], interpreter=PYTHON,
         )  # fmt: skip
         process = start(arguments)
         wait_for(lambda least=share * total: made_so_far(work) > least, process)
@@ -189,7 +190,7 @@ def test_killed_twice_and_its_worker_once_and_restarted_with_another_number_of_p
             torn.write('{"problem_id": "p1", "repe')
     process = start(command(
         project, work, output, "--data-parallel", "1", "--max-num-seqs", "16", "--set", "max_tokens=300",
-        benchmarks=BENCHMARKS[:1],
+        benchmarks=BENCHMARKS[:1], interpreter=PYTHON,
     ))  # fmt: skip
     wait_for(lambda: made_so_far(work) > len(kept_before), process)
     (worker,) = children(process.pid)
@@ -232,11 +233,11 @@ def test_mistakes_are_answered_before_vllm_is_imported(project, tmp_path):
     (tmp_path / "without/vllm/__init__.py").write_text("raise SystemExit('vLLM is imported')")
     without_vllm = environment() | {"PYTHONPATH": f"{tmp_path}/without:{ROOT}"}
     for arguments, code in (
-        (command(project, tmp_path, tmp_path, checkpoints=(9,)), "incomplete-model"),
-        (command(project, tmp_path, tmp_path, benchmarks=["arithmetics"]), "unknown-name"),
-        (command(project, tmp_path, tmp_path, "--set", "top_k=3"), "unknown-field"),
-        (command(project, tmp_path, tmp_path, benchmarks=["gsm8k"]), "missing-file"),
-        (command(project, tmp_path, tmp_path, "--tensor-parallel", "2"), "needs-a-gpu"),
+        (command(project, tmp_path, tmp_path, checkpoints=(9,), interpreter=PYTHON), "incomplete-model"),
+        (command(project, tmp_path, tmp_path, benchmarks=["arithmetics"], interpreter=PYTHON), "unknown-name"),
+        (command(project, tmp_path, tmp_path, "--set", "top_k=3", interpreter=PYTHON), "unknown-field"),
+        (command(project, tmp_path, tmp_path, benchmarks=["gsm8k"], interpreter=PYTHON), "missing-file"),
+        (command(project, tmp_path, tmp_path, "--tensor-parallel", "2", interpreter=PYTHON), "needs-a-gpu"),
     ):
         done = subprocess.run(arguments, cwd=ROOT, env=without_vllm, capture_output=True, text=True)
         assert done.returncode == 1

@@ -13,6 +13,7 @@ from cluster.gpu_smoke.rows import smoke_runs
 from contracts.run_file import ROOT, framework_names
 from envs.build import python
 from eval import run_settings
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 CHECK = """
@@ -36,7 +37,7 @@ def test_the_installed_release_accepts_every_row(framework: str) -> None:
     names = [run.name for run in smoke_runs("full").values() if run.framework == framework]
     assert names
     done = subprocess.run(
-        [python(framework), "-c", CHECK, *names], cwd=ROOT, capture_output=True, text=True, check=False
+        [warm_python(framework), "-c", CHECK, *names], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 

@@ -15,6 +15,7 @@ from envs.build import python
 from tasks.countdown import problems as countdown_problems
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem, to_table
+from tests.warm_python import warm_python
 
 PYTHON = python("eval")
 pytestmark = [
@@ -72,7 +73,7 @@ def test_stored_samples_are_graded(tmp_path: Path) -> None:
     options = ["--samples", tmp_path / "samples", "--data", tmp_path / "data", "--output", tmp_path / "graded"]
     settings = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(
-        [PYTHON, "-m", "eval.grade", *options], cwd=ROOT, env=settings, capture_output=True, text=True
+        [warm_python("eval"), "-m", "eval.grade", *options], cwd=ROOT, env=settings, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     for benchmark in sets:

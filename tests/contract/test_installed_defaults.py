@@ -11,8 +11,8 @@ import subprocess
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import python
 from frameworks.adapter import frameworks_with
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -42,7 +42,7 @@ FRAMEWORKS = frameworks_with("command_parser")
 def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str) -> None:
     others = [str(COMMANDS / f"{name}.sh") for name in FRAMEWORKS if name != framework]
     done = subprocess.run(
-        [python(framework), "-c", SCRIPT, framework, *others], capture_output=True, text=True, cwd=ROOT,
+        [warm_python(framework), "-c", SCRIPT, framework, *others], capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -11,8 +11,8 @@ import pytest
 from contracts import model_folder
 from contracts.run_file import ROOT
 from envs.build import folder as environment
-from envs.build import python
 from tests.contract import tiny_project
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -62,7 +62,7 @@ def test_two_steps_and_the_merged_checkpoint(tmp_path: Path) -> None:
         base / "model.safetensors"
     )
 
-    command = [python("trl"), "-c", COMPARE, native]
+    command = [warm_python("trl"), "-c", COMPARE, native]
     done = subprocess.run(
         command, cwd=project, capture_output=True, text=True, check=True, env={"PYTHONPATH": str(ROOT)}
     )

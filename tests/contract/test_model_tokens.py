@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT, framework_names
-from envs.build import python
 from tests.hostile_text import TEXTS
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -33,7 +33,7 @@ print(json.dumps([[len(model_tokens.encode(text)) for text in texts], [one.value
 def test_a_length_is_that_of_the_model_s_own_tokens(framework: str, tmp_path: Path) -> None:
     digits = ["1 " * count for count in range(12)]  # numbers are tokens of their own, and so is the space
     done = subprocess.run(
-        [python(framework), "-c", COUNT, tmp_path],
+        [warm_python(framework), "-c", COUNT, tmp_path],
         input=json.dumps([*digits, *TEXTS.values()]), capture_output=True, text=True, cwd=ROOT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -13,6 +13,7 @@ from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
 from envs.build import lock_file, python
 from recipes.runs import run_names
 from tests.contract.adapter_answers import ACCEPTED, answers, changed
+from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
 RUN = RECIPES / "simplerl" / "qwen2.5-math-7b.yaml"
@@ -49,7 +50,7 @@ print(json.dumps([rewritten, rewrites.REWRITES]))
 
 def run(script: str) -> str:
     done = subprocess.run(
-        [PYTHON, "-c", script], capture_output=True, text=True, cwd=ROOT,
+        [warm_python("openrlhf"), "-c", script], capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

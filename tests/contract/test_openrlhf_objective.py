@@ -20,6 +20,7 @@ from recipes import rewards
 from recipes.runs import load_run
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import refused
+from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
 pytestmark = [
@@ -78,8 +79,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         **rewards.environment(load_run(PPO, "full").rewards), **reward_hook.environment(["<|im_end|>"]),
     }  # fmt: skip
     done = subprocess.run(
-        [PYTHON, HERE / "objective_openrlhf.py", model], input=json.dumps(cases), capture_output=True, text=True,
-        cwd=ROOT, env=environment, check=False,
+        [warm_python("openrlhf"), HERE / "objective_openrlhf.py", model], input=json.dumps(cases),
+        capture_output=True, text=True, cwd=ROOT, env=environment, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))

@@ -23,6 +23,7 @@ from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
 from tests.contract import foreign_logs, open_sockets, tiny_model, tiny_project
+from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
@@ -265,7 +266,7 @@ def test_a_checkpoint_loads_with_its_tokenizer(project: OpenRLHFProject, finishe
         "moved = (base.model.layers[0].mlp.up_proj.weight - trained.model.layers[0].mlp.up_proj.weight).abs().max()\n"
         "assert moved > 1e-3, moved\n"
     )
-    command = [PYTHON, "-c", script, project.model, project.work / "export"]
+    command = [warm_python("openrlhf"), "-c", script, project.model, project.work / "export"]
     done = subprocess.run(command, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -288,7 +289,7 @@ def test_a_loss_that_is_not_a_number_is_an_error_whatever_the_exit_status(
         "writer.add_scalar('train/critic_loss', float('nan'), 3); writer.close()\n"
         "stage_training_log.read(openrlhf, run, stage, paths, 'test/short/seed-0')\n"
     )
-    command = [PYTHON, "-c", script, project.run_file, project.work, printed]
+    command = [warm_python("openrlhf"), "-c", script, project.run_file, project.work, printed]
     environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode != 0 and "critic_loss is not a number at step 3" in done.stderr, done.stderr

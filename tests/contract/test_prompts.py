@@ -15,6 +15,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from tasks import dataset_specs, load_problems, prompts
 from tests.contract.tiny_model import copy_model
+from tests.warm_python import warm_python
 
 PYTHON = python("eval")
 MIRROR = ROOT.parent / "shared" / "data"
@@ -102,10 +103,8 @@ print(json.dumps([asked, reward.tags([turn], [rewards.problem_from_columns("math
 
 def run(script: str, *arguments: Path, lines: str = "") -> str:
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [PYTHON, "-c", script, *arguments], input=lines, capture_output=True, text=True, cwd=ROOT, env=environment,
-        check=False,
-    )  # fmt: skip
+    command = [warm_python("eval"), "-c", script, *arguments]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -10,6 +10,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -19,7 +20,9 @@ def ask(environment: str, expression: str) -> list[Any]:
     if not (python(environment).parent.parent / ".stamp").is_file():
         pytest.skip(f"environment {environment} is not built; make test builds it")
     script = f"import json; from cluster.rehearsal import *; print(json.dumps(list({expression})))"
-    done = subprocess.run([python(environment), "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [warm_python(environment), "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     lines: list[Any] = json.loads(done.stdout.strip().split("\n")[-1])
     return lines
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ import pytest
 from contracts import tables
 from tests.contract.test_generate import PYTHON, environment, problem
 from tests.contract.tiny_model import copy_model
+from tests.warm_python import warm_python
 
 PROBLEMS = 12
 pytestmark = [
@@ -26,17 +26,13 @@ pytestmark = [
 
 
 def check(folder: Path) -> tuple[str, str]:
-    """Output and progress of the command, as a job of a workflow: the processes of all rounds import vLLM once."""
     command = [
-        sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", PYTHON,
-        "--checkpoint", folder / "model",
-        "--baseline", folder / "model", "--benchmark", "arithmetic_words", "--most", "2", "--data", folder / "data",
-        "--work", folder / "work", "--output", folder / "comparison", "--", "--protocol", "demo",
-        "--set", "max_tokens=16", "--seed", "0", "--device", "cpu",
+        sys.executable, "-m", "analysis.compare_checkpoints", "sequential", "--python", warm_python("eval"),
+        "--checkpoint", folder / "model", "--baseline", folder / "model", "--benchmark", "arithmetic_words",
+        "--most", "2", "--data", folder / "data", "--work", folder / "work", "--output", folder / "comparison",
+        "--", "--protocol", "demo", "--set", "max_tokens=16", "--seed", "0", "--device", "cpu",
     ]  # fmt: skip
-    (folder / "Snakefile").write_text(f"rule compare:\n    shell: {shlex.join(map(str, command))!r}\n")
-    workflow = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
-    done = subprocess.run(workflow, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

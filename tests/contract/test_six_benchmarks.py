@@ -12,6 +12,7 @@ from contracts import tables
 from envs.build import python
 from tests.contract.tiny_model import copy_model
 from tests.forked_command import run_module
+from tests.warm_python import warm_python
 
 ROOT = Path(__file__).parents[2]
 MIRROR = ROOT / "../shared/data"
@@ -29,7 +30,9 @@ pytestmark = [
 def run(*arguments):
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([PYTHON, *map(str, arguments)], cwd=ROOT, env=settings, capture_output=True, text=True)
+    done = subprocess.run(
+        [warm_python("eval"), *map(str, arguments)], cwd=ROOT, env=settings, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done
 

@@ -10,8 +10,8 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import folder as environment
-from envs.build import python
 from tests.contract.tiny_model import copy_model
+from tests.warm_python import warm_python
 
 pytestmark = [
     pytest.mark.contract,
@@ -41,7 +41,7 @@ def test_every_stop_is_declared_besides_the_models_own_end(tmp_path: Path) -> No
     own = json.loads((tmp_path / "model" / "generation_config.json").read_text())
     stops = json.dumps([[], ["<|im_start|>", "a", 3], ["not a token"], [9999]])
     done = subprocess.run(
-        [python("trl"), "-c", SCRIPT, stops], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [warm_python("trl"), "-c", SCRIPT, stops], cwd=tmp_path, capture_output=True, text=True, check=True,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     none, nothing, linked, declared, *refused = done.stdout.strip().split("\n")

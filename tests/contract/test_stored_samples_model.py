@@ -14,6 +14,7 @@ from contracts import paths, tables
 from envs.build import python
 from tests.hostile_text import TEXTS, encodable
 from tests.user_errors import printed_code
+from tests.warm_python import warm_python
 
 ROOT = Path(__file__).parents[2]
 PYTHON = python("eval")
@@ -36,7 +37,9 @@ CASES = [
 def run(*arguments):
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "HF_HUB_OFFLINE": "1"}
-    return subprocess.run([PYTHON, "-m", *arguments], cwd=ROOT, env=settings, capture_output=True, text=True)
+    return subprocess.run(
+        [warm_python("eval"), "-m", *arguments], cwd=ROOT, env=settings, capture_output=True, text=True
+    )
 
 
 @pytest.fixture
@@ -131,7 +134,7 @@ DEMO_SAMPLES = sorted(DEMO.glob("runs/*/*/seed-*/samples"))
 def both_ways(samples, data, output):
     """The grades of all samples in a folder by lm-eval with the replay model, and by our command."""
     done = subprocess.run(
-        [PYTHON, "-c", THROUGH_LM_EVAL, samples, data],
+        [warm_python("eval"), "-c", THROUGH_LM_EVAL, samples, data],
         cwd=ROOT, env={**os.environ, "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

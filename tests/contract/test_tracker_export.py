@@ -12,6 +12,7 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import import_log
+from tests.warm_python import warm_python
 
 PYTHON = python("verl")
 pytestmark = [
@@ -54,7 +55,11 @@ def test_an_export_of_weights_and_biases(tmp_path: Path) -> None:
     environment = {**os.environ, "WANDB_MODE": "offline", "WANDB_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
     export = tmp_path / "export.csv"
     done = subprocess.run(
-        [PYTHON, "-c", SCRIPT, tmp_path, export], env=environment, cwd=tmp_path, capture_output=True, text=True
+        [warm_python("verl"), "-c", SCRIPT, tmp_path, export],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     with export.open() as file:

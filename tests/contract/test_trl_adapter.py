@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import RECIPES, ROOT, read_yaml
-from envs.build import python
 from grading.extraction import last_boxed
 from recipes.runs import run_names
 from tests.contract.adapter_answers import ACCEPTED, answers, changed
 from tests.hostile_text import TEXTS
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -79,7 +79,7 @@ print(json.dumps([step, rewards, [row["completion"] for row in rows]]))
 def test_the_reward_hook_records_hostile_texts_with_their_step(tmp_path: Path) -> None:
     texts = [r"\boxed{1}", *TEXTS.values()]
     done = subprocess.run(
-        [python("trl"), "-c", HOOK, tmp_path],
+        [warm_python("trl"), "-c", HOOK, tmp_path],
         input=json.dumps(texts),
         capture_output=True,
         text=True,

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import python
 from frameworks.trl.command import command_line, trainer_flags
 from recipes.runs import load_run
 from tests.contract.tiny_model import copy_model
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -63,7 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
         "bfloat16": {"arguments": arguments_of(DISTILLED, model), "logits_temperature": 1.0},
     }  # fmt: skip
     done = subprocess.run(
-        [python("trl"), HERE / "objective_trl.py", model], input=json.dumps(cases), capture_output=True, text=True,
+        [warm_python("trl"), HERE / "objective_trl.py", model], input=json.dumps(cases), capture_output=True, text=True,
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

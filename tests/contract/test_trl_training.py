@@ -15,6 +15,7 @@ import pytest
 from contracts import tables
 from envs.build import folder as environment
 from tests.contract import foreign_logs, open_sockets, tiny_project
+from tests.warm_python import warm_python
 
 STEPS, UPDATES = 6, 2
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -118,7 +119,7 @@ def test_checkpoints_that_training_does_not_resume_from(project: Path, ended: li
         "paths = adapter.Paths(Path(), Path(), Path('other'))\n"
         "print(adapter.load('trl').newest_checkpoint(run, run.stages[0], paths))"
     )
-    command = [tiny_project.python("trl"), "-c", script]
+    command = [warm_python("trl"), "-c", script]
     done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "2"  # a step makes two updates
     assert [folder.name for folder in native.iterdir()] == ["checkpoint-4"]

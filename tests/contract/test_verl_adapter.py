@@ -6,16 +6,18 @@ import copy
 import json
 import random
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
-from envs.build import python
-from recipes.runs import run_names
-from tests.contract.adapter_answers import ACCEPTED, answers, changed
+from frameworks.verl.command import stated_settings
+from recipes.runs import load_run, run_names
+from tests.contract.adapter_answers import ACCEPTED, SCALES, answers, changed
 from tests.contract.tiny_project import DEMO
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -90,19 +92,52 @@ MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...], Any, str, str, str]] 
 }  # fmt: skip
 
 
-def test_verl_refuses_what_it_should_and_accepts_every_run(tmp_path: Path) -> None:
+VERL_RUNS = [
+    name for name in run_names() if inherit(read_yaml(file := RECIPES / f"{name}.yaml"), file)["framework"] == "verl"
+]
+
+
+def settings_of(name: str) -> set[tuple[str, ...]]:
+    """The names of the settings that the stages of a run have at each scale."""
+    runs = [load_run(name, scale) for scale in SCALES]
+    return {tuple(sorted(stated_settings(run, stage))) for run in runs for stage in run.stages}
+
+
+def runs_of_each_kind() -> list[str]:
+    """A run for each set of settings that runs have."""
+    seen: set[tuple[str, ...]] = set()
+    chosen = []
+    for name in VERL_RUNS:
+        if settings_of(name) - seen:
+            seen |= settings_of(name)
+            chosen.append(name)
+    return chosen
+
+
+def assert_accepted(names: list[str]) -> None:
+    answer = answers("verl", [RECIPES / f"{name}.yaml" for name in names])
+    assert len(answer) == 2 * len(names) and set(answer.values()) == {ACCEPTED}
+
+
+def test_verl_accepts_runs_with_all_sets_of_settings() -> None:
+    chosen = runs_of_each_kind()
+    assert 3 <= len(chosen) < len(VERL_RUNS)
+    assert_accepted(chosen)
+
+
+@pytest.mark.long
+def test_verl_accepts_every_run() -> None:
+    assert_accepted(VERL_RUNS)
+
+
+def test_verl_refuses_what_it_should(tmp_path: Path) -> None:
     files = [changed(tmp_path, name, base, *path, value) for name, (base, path, value, *_) in MISTAKES.items()]
     files += [changed(tmp_path, base["title"], base, "prompt", "boxed") for base in (PPO, GRPO)]
-    runs = [RECIPES / f"{name}.yaml" for name in run_names()]
-    runs = [file for file in runs if inherit(read_yaml(file), file)["framework"] == "verl"]
-    answer = answers("verl", [*runs, *files])
-
-    for name in [*(run.stem for run in runs), "ppo", "grpo"]:
-        assert answer[name, "demo"] == answer[name, "full"] == ACCEPTED
     refusals = {(name, scale): (code, key) for name, (*_, scale, code, key) in MISTAKES.items()}
-    assert {case: answer[case] for case in refusals} == refusals
     # A mistake at one scale does not spoil the other.
-    assert answer["misspelt", "demo"] == answer["indivisible", "full"] == ACCEPTED
+    accepted = {("misspelt", "demo"), ("indivisible", "full"), *product(("ppo", "grpo"), SCALES)}
+    scales = {name: [scale] for name, scale in refusals} | {name: SCALES for name, _ in accepted}
+    assert answers("verl", files, scales) == refusals | dict.fromkeys(accepted, ACCEPTED)
 
 
 HYDRA = """
@@ -128,7 +163,7 @@ def test_hydra_reads_every_text_as_it_was() -> None:
     drawn = random.Random(0)
     values = [*FIXED, *("".join(drawn.choices("\\\\\\'${}ab \n\"(),:=[]", k=drawn.randint(0, 9))) for _ in range(2000))]
     done = subprocess.run(
-        [python("verl"), "-c", HYDRA], input=json.dumps(values), capture_output=True, text=True, cwd=ROOT,
+        [warm_python("verl"), "-c", HYDRA], input=json.dumps(values), capture_output=True, text=True, cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import python
 from frameworks.adapter import Paths
 from frameworks.verl.command import command_line, trainer_overrides
 from recipes.runs import load_run
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -49,7 +49,7 @@ def results() -> dict[str, Any]:
     )
     cases["unbiased_kl"] = overrides_of("tinyzero/grpo-3b", unbiased_kl_gradient=True)
     done = subprocess.run(
-        [python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,
+        [warm_python("verl"), HERE / "objective_verl.py"], input=json.dumps(cases), capture_output=True, text=True,
         cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

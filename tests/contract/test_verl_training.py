@@ -15,6 +15,7 @@ from system import json_lines
 from tests.contract import foreign_logs, open_sockets, tiny_project
 from tests.contract.tiny_project import FAIL_FILE, SAVED, STEPS, WAIT_FILE, WORK
 from tests.waiting import wait_until
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
@@ -141,7 +142,7 @@ def test_the_exported_checkpoint_has_the_trained_weights_and_the_base_models_tok
     )
     native = f"{WORK}/native/checkpoints/global_step_{STEPS}/actor/model_world_size_1_rank_0.pt"
     done = subprocess.run(
-        [python("verl"), "-c", COMPARE, "model", "exported", native], cwd=project, capture_output=True, text=True,
+        [warm_python("verl"), "-c", COMPARE, "model", "exported", native], cwd=project, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -177,6 +178,6 @@ def test_the_same_seed_gives_the_same_weights_whatever_was_killed(project: Path,
     """Those of the step that the first training made after it was resumed, and the failed one before it failed."""
     for role in ("actor", "critic"):
         file = f"native/checkpoints/global_step_{SAVED[1]}/{role}/model_world_size_1_rank_0.pt"
-        command = [python("verl"), "-c", SAME, project / WORK / file, project / "again" / file]
+        command = [warm_python("verl"), "-c", SAME, project / WORK / file, project / "again" / file]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, failed)

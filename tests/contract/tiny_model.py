@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contracts.run_file import ROOT
-from envs.build import python
 from tests.made_once import folder_made_once
+from tests.warm_python import warm_python
 
 HERE = ROOT / "tests" / "contract"
 SCRIPT, READER_SCRIPT = HERE / "make_tiny_model.py", HERE / "make_reader_model.py"
@@ -54,8 +54,8 @@ def _lock_file(environment: str) -> Path:
 
 def _run_script(environment: str, *command: str | Path) -> str:
     done = subprocess.run(
-        [python(environment), *command], env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
-        check=False,
+        [warm_python(environment), *command], env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True,
+        text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

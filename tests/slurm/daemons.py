@@ -26,6 +26,11 @@ from tests.slurm import accounting
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
 INSTALL = "apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge"
 PATIENCE_SECONDS = 180.0
+# Lines of a Snakefile. The plugin looks ten seconds later each time that no job has ended; here always after two.
+POLLING = """
+import snakemake_executor_plugin_slurm
+snakemake_executor_plugin_slurm.Executor.next_seconds_between_status_checks = property(lambda self: 2, lambda *_: None)
+"""
 # Debian installs daemons where only root's PATH looks.
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 

@@ -47,6 +47,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         key = quick.split(":")[0]
         settings = "".join(line for line in settings.splitlines(True) if not line.startswith(key)) + f"{quick}\n"
     profile.write_text(settings, encoding="utf-8")
+    with (folder / "Snakefile").open("a", encoding="utf-8") as file:
+        file.write(daemons.POLLING)
     run = folder / "recipes" / f"{miniature.RUN}.yaml"
     run.write_text(run.read_text(encoding="utf-8").replace("repeats: 2", f"repeats: {REPEATS}"), encoding="utf-8")
     limits = profile.with_name("cluster.yaml")

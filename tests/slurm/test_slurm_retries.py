@@ -67,7 +67,8 @@ def running(slurm: None) -> Iterator[daemons.Cluster]:
 
 
 def start(cluster: daemons.Cluster, folder: Path, *targets: str) -> subprocess.Popen[str]:
-    (folder / "Snakefile").write_text(SNAKEFILE.format(root=str(ROOT), python=sys.executable, resumable=RESUMABLE))
+    rules = SNAKEFILE.format(root=str(ROOT), python=sys.executable, resumable=RESUMABLE)
+    (folder / "Snakefile").write_text(rules + daemons.POLLING)
     command = [
         "snakemake",
         "--executor",

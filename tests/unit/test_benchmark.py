@@ -6,6 +6,7 @@ import pytest
 from contracts import tables
 from eval import benchmark, protocols, vllm_supervisor
 from eval.completion_text import CompletionText
+from eval.lm_eval import only_own_tasks
 from tasks import prompts
 from tests.user_errors import refused
 
@@ -129,3 +130,19 @@ def test_gpus_are_shared_out(monkeypatch):
     assert vllm_supervisor.devices(1, 1) == ["4"]
     with refused("too-few-gpus", needed=8, visible=4):
         vllm_supervisor.devices(4, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own"),
+    [
+        ("run --tasks crosszero_gsm8k --limit 5", True),
+        ("run --tasks crosszero_gsm8k,crosszero_aime24", True),
+        ("run --model hf -t crosszero_gsm8k crosszero_aime24", True),
+        ("run --tasks crosszero_gsm8k,hellaswag", False),
+        ("run --tasks hellaswag --output_path crosszero_gsm8k", False),
+        ("run --tasks", False),
+        ("ls tasks", False),
+    ],
+)
+def test_lm_evals_own_tasks_are_read_where_one_is_wanted(arguments, own):
+    assert only_own_tasks(arguments.split()) is own
