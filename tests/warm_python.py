@@ -57,10 +57,10 @@ def warm_python(environment: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "path").exists():
             (folder / "until_pytest_ends.py").write_text(UNTIL_PYTEST_ENDS)
-            words = [folder / "until_pytest_ends.py", folder, pytest_process.pid, pytest_process.create_time()]
+            arguments = [folder / "until_pytest_ends.py", folder, pytest_process.pid, pytest_process.create_time()]
             with (folder / "log").open("w") as log:
                 server = subprocess.Popen(
-                    [python(environment), "-c", SERVER, *map(str, words), *modules],
+                    [python(environment), "-c", SERVER, *map(str, arguments), *modules],
                     cwd=ROOT, env={**os.environ, "HF_HUB_OFFLINE": "1", **settings, "PYTHONPATH": str(ROOT)},
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 )  # fmt: skip

@@ -130,7 +130,7 @@ def check_sample_names(benchmark: str, run: str, step: int) -> None:
         ) from None
     if not re.fullmatch(r"\w[\w.+-]*(/\w[\w.+-]*)*", run):
         raise UserError(
-            f"--run should be a name such as mine or imported/mine, of letters, digits and . _ + -, but is '{run}'",
+            f"--run should be a name such as mine or imported/mine, of letters, digits and . _ + -, but is {run!r}",
             code="invalid-run-id",
             name=run,
         )

@@ -51,9 +51,9 @@ def answers(
         files: run files.
         scales: by name of a file, the scales to ask about, where these are not both.
     """
-    asked = [[str(file), scale] for file in files for scale in (scales or {}).get(file.stem, SCALES)]
+    cases = [[str(file), scale] for file in files for scale in (scales or {}).get(file.stem, SCALES)]
     done = subprocess.run(
-        [warm_python(framework), "-c", SCRIPT, framework], input=json.dumps(asked), capture_output=True,
+        [warm_python(framework), "-c", SCRIPT, framework], input=json.dumps(cases), capture_output=True,
         text=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

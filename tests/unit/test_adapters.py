@@ -12,7 +12,6 @@ from envs.build import lock_file
 from frameworks import adapter, checkpoints, command_parser
 from frameworks.run_settings import save_interval
 from recipes.runs import load_run, run_names
-from system.errors import UserError
 from tests.user_errors import refused
 
 OTHERS = {"seconds", "tokens", "loss", "critic_loss", "critic_grad_norm", "return"}
@@ -64,7 +63,7 @@ def test_checkpoints_of_the_run_file_and_the_two_newest_are_kept(tmp_path: Path)
 
 
 def test_an_unknown_framework_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UserError, match="did you mean verl"):
+    with refused("unknown-name", kind="framework", name="vrel"):
         adapter.load("vrel")
 
 

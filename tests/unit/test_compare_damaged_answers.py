@@ -1,7 +1,6 @@
 """The gate on real generations against copies of which a share of the answers is broken, graded for real."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,13 +12,9 @@ from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from eval.importers.import_samples import import_samples
 from eval.statistics import significance
 from grading import Item, grade
-from tests import needs
+from tests.stand_ins import qwen_generations
 
-GENERATIONS = Path(__file__).parents[2] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
-pytestmark = [
-    pytest.mark.slow,
-    needs.published("generations/qwen2.5-math-1.5b-instruct"),
-]
+pytestmark = pytest.mark.slow
 
 
 def judged(samples):
@@ -28,8 +23,8 @@ def judged(samples):
 
 
 @pytest.fixture(scope="module")
-def original():
-    files = sorted(GENERATIONS.glob("*.jsonl"))
+def original(tmp_path_factory):
+    files = sorted(qwen_generations(tmp_path_factory.mktemp("mirror")).glob("*.jsonl"))
     frames = [import_samples("qwen-math", [path], path.stem, "qwen")[0].to_pandas() for path in files]
     return {
         frame["benchmark"].iloc[0]: judged(frame).sort_values(["problem_id", "repeat"], ignore_index=True)

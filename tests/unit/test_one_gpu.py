@@ -11,8 +11,8 @@ from cluster import gpu_memory, one_gpu
 from contracts.run_file import ROOT
 from frameworks import adapter, run_settings
 from recipes.runs import load_run, run_names
-from system.errors import UserError
 from tests.forked_command import run_snakemake
+from tests.user_errors import refused
 
 SIZES = (24, 48, 80)
 RUNS = {name: load_run(name, "full") for name in run_names()}
@@ -68,9 +68,9 @@ def test_what_does_not_fit_says_why() -> None:
 
 
 def test_other_scales_and_sizes_are_refused() -> None:
-    with pytest.raises(UserError, match="add scale=full"):
+    with refused("no-gpu-at-scale", scale="demo"):
         one_gpu.fitting_runs(RUNS, 24, "demo")
-    with pytest.raises(UserError, match="no run fits 2 GB"):
+    with refused("no-run-fits", gpu_gb=2):
         one_gpu.fitting_runs(RUNS, 2, "full")
 
 

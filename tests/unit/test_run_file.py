@@ -170,5 +170,5 @@ def test_a_mistake_in_a_run_that_extends_another_is_refused(content: dict[str, A
 def test_a_base_model_is_at_a_commit(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "FOLDER", tmp_path)
     (tmp_path / "models.yaml").write_text("mine: {hub: me/mine, revision: main}")
-    with pytest.raises(UserError, match=r"mine\.revision is 'main', but a branch can change"):
+    with refused("revision-not-a-commit", model="mine"):
         models.names()

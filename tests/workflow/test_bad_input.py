@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run_file import ROOT
 from envs.build import python
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
-MIRROR = ROOT.parent / "shared" / "data"
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +67,9 @@ def test_the_full_scale_graph_shows_gpus_memory_and_time(project: Path) -> None:
     assert "gpu=8" in output and "mem_mb=512000" in output and "runtime=4320" in output, output
 
 
-@pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the local data mirror, ../shared/data")
 def test_a_truncated_file_in_the_mirror(project: Path, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
-    whole = (MIRROR / "train" / "gsm8k_train.jsonl").read_bytes()
-    (tmp_path / "train" / "gsm8k_train.jsonl").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "train" / "gsm8k_train.jsonl").write_text('{"question": "2+2?", "answer": "#### 4"}\n' * 1000)
     target = "results/demo/data/train/gsm8k_train.parquet"
     status, output = miniature.snakemake(project, target, "--config", f"data_mirror={tmp_path}")
     assert status != 0 and not (project / target).exists()

@@ -13,22 +13,21 @@ from contracts import tables
 from eval.importers.import_samples import import_samples
 from eval.score import score_run
 from grading import Item, grade
-from tests import needs
+from tests.stand_ins import qwen_generations
 
-GENERATIONS = Path(__file__).parents[3] / "../shared/data/generations/qwen2.5-math-1.5b-instruct"
-pytestmark = [
-    pytest.mark.slow,
-    needs.published("generations/qwen2.5-math-1.5b-instruct", "benchmarks/aime24.jsonl"),
-]
+pytestmark = pytest.mark.slow
 RUN = "imported/qwen2.5-math-1.5b-instruct/seed-0"
 
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    results = tmp_path_factory.mktemp("results") / "full"
+    results, generations = (
+        tmp_path_factory.mktemp("results") / "full",
+        qwen_generations(tmp_path_factory.mktemp("mirror")),
+    )
     folder = results / "runs" / RUN
     for name in ("amc23", "aime24"):
-        samples = import_samples("qwen-math", [GENERATIONS / f"{name}.jsonl"], name, RUN)[0].to_pylist()
+        samples = import_samples("qwen-math", [generations / f"{name}.jsonl"], name, RUN)[0].to_pylist()
         verdicts = grade([Item("math", row["gold"], row["completion"]) for row in samples])
         rows = [
             row | {"answer": verdict.answer, "verdict": verdict.verdict, "grader": verdict.grader}
