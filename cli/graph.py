@@ -95,6 +95,13 @@ def complete_runs(context: click.Context, parameter: click.Parameter, typed: str
     return [name for name in [*sorted({name.split("/")[0] for name in names}), *names] if name.startswith(typed)]
 
 
+def complete_sweeps(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """The sweeps that begin with what was typed."""
+    from recipes import sweeps
+
+    return [name for name in sweeps.names() if name.startswith(typed)]
+
+
 def complete_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Files and folders, as the shell completes them."""
     return [CompletionItem(typed, type="file")]

@@ -61,10 +61,12 @@ def target_command(target: Target) -> click.Command:
 
     @graph.workflow_options
     def run(settings: dict[str, str], options: list[str], runs: tuple[str, ...] = ()) -> None:
-        chosen = graph.configuration({"reproduce": runs or None})
+        chosen = graph.configuration({target.names: runs or None})
         sys.exit(graph.run_target(target.name, settings | chosen, [*target.options, *options]))
 
-    if target.runs:
+    if target.names == "sweep":
+        run = click.argument("runs", nargs=-1, metavar="SWEEP…", shell_complete=graph.complete_sweeps)(run)
+    elif target.names:
         run = graph.runs_argument(run)
     return click.command(cls=graph.WorkflowCommand)(run)
 

@@ -26,12 +26,12 @@ class Target:
 
     Attributes:
         name: of the rule.
-        runs: whether the command's arguments are runs or recipes.
+        names: key of the configuration that the command's arguments set; empty if it takes none.
         options: of Snakemake, always given.
     """
 
     name: str
-    runs: bool = False
+    names: str = ""
     options: tuple[str, ...] = ()
 
 
@@ -62,6 +62,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "runs", "List runs: framework, base model, GPUs, hours.", "openr1 --scale full", Click("cli.runs"),
         ),
         Command(
+            "sweep", "Try settings of a run: one table, one figure.", "openr1/group-size --seeds 0,1,2",
+            Target("sweep", names="sweep"),
+        ),
+        Command(
             "study", "Answer a question with the product; without a name, the list.", "kl",
             Click("cli.study"),
         ),
@@ -81,7 +85,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
         Command(
             "contamination", "Has a run's base model read its benchmarks? It continues half-told questions.",
-            "openr1/qwen2.5-math-7b", Target("contamination", runs=True),
+            "openr1/qwen2.5-math-7b", Target("contamination", names="reproduce"),
         ),
     ),
     "Compare": (
@@ -133,12 +137,12 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         Command("doctor", "What runs on this machine, and what to change.", "", Target("doctor")),
         Command(
             "environments", "Install the environments of runs, such as on a login node.", "openr1/qwen2.5-math-7b",
-            Target("environments", runs=True),
+            Target("environments", names="reproduce"),
         ),
         Command("preflight", "What would fail on this cluster, before anything is queued.", "", Target("preflight")),
         Command(
             "capacity", "GPU-hours, disk and GPU memory that runs need.", "openr1/qwen2.5-math-7b",
-            Target("capacity", runs=True),
+            Target("capacity", names="reproduce"),
         ),
         Command(
             "parse-runs", "Have each framework's own parser read every run; no GPU.", "", Target("parse_runs")

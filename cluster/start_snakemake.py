@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import sys
 
 from cluster import interrupt
 
@@ -22,6 +23,8 @@ def main() -> None:
     """Run Snakemake's command line."""
     signal.signal(signal.SIGINT, lambda *_: interrupt.end_now(interrupt.NOTHING_STARTED))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])  # blocked by who started this (cli.graph)
+    if "--dry-run" in sys.argv:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `… -n | head` ends without a word
     from snakemake.cli import main
 
     from cluster.snakemake_internals import Quietness, logger

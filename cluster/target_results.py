@@ -162,7 +162,9 @@ def result_lines(jobs: Iterable[TargetJob]) -> list[str]:
         lines += command_text(job)
         files |= dict.fromkeys(map(Path, job.input if job.rule.norun else job.output))
     text = files_text([file for file in files if file.exists()])
-    return [*lines, *(line for line in text if not lines or Path(lines[-1]).absolute() != Path(line))]
+    if lines and _absolute(Path(lines[-1])) in text:  # a command's last line
+        lines.pop()
+    return [*lines, *text]
 
 
 class NothingToDo(logging.Handler):
