@@ -8,10 +8,12 @@
 
 
 # Rules need only Python 3.11 from the image; packages come from the locks in envs/.
-container: "docker://python:3.11-bookworm"
+# python:3.11-bookworm of 2026, as public projects pin it for all platforms.
+container: "docker://python@sha256:35d3a4a3d5e42e02ab916d44513a050689f12c0533d45598d229672503fe77ca"
 
 
 include: "workflows/check_start.smk"
+include: "workflows/job_lifetime.smk"
 
 
 configfile: "config/config.yaml"

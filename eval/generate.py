@@ -31,7 +31,7 @@ import pyarrow as pa
 from contracts import chat_template, ended_training, model_folder, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from eval import subset as subsets
-from system import forked_job, job_lifetime, work_lock
+from system import forked_job, work_lock
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import prompts
@@ -330,7 +330,6 @@ def main() -> None:
         forked_job.fork_in_workflow(vllm_settings.PRELOADED, vllm_settings.environment("cpu"))
     arguments.gpus = vllm_supervisor.devices(arguments.data_parallel, arguments.tensor_parallel) if cuda else []
     started = time.monotonic()
-    job_lifetime.end_with_workflow()
     with work_lock.sole_user(arguments.work, "generating"):
         wanted = [target for target in list_targets(arguments, protocol) if not target.is_finished()]
         count = sum(len(target.expected()) - len(target.samples_of_smaller_output()) for target in wanted)

@@ -32,7 +32,7 @@ from frameworks import (
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
 from recipes.runs import file_content, load_run
-from system import durable, job_lifetime, work_lock
+from system import durable, work_lock
 from system.errors import StoppedInTime, UserError
 
 
@@ -52,7 +52,6 @@ def train(arguments: argparse.Namespace) -> None:
     framework.fork_processes(run)
     framework.check(run)  # takes seconds, before data are written, memory is taken, or a GPU is used
     paths = Paths(problems=arguments.problems, model=arguments.model, work=arguments.work)
-    job_lifetime.end_with_workflow()
     stop = arguments.stop_on_collapse or arguments.end_at_collapse
     ended: dict[str, str] = {}
     with work_lock.sole_user(paths.work, "training"):

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from grading.worker_pool import LOST
-from system.job_lifetime import die_with_parent
+from system.subreaper import die_with_parent
 
 Judge = Callable[[str, str, dict[str, Any] | None], str]  # (gold, answer, meta) to correct, wrong or ungradable
 

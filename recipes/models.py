@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from recipes import model_sources
-from system import durable, job_lifetime
+from system import durable
 from system.command_line import argument_parser
 from system.errors import ROOT, UserError, run_command
 from system.unknown_names import unknown
@@ -118,7 +118,6 @@ def main() -> None:
     parser.add_argument("--mirror", type=Path, help="a folder of models, <organisation>/<name> or <name> each")
     arguments = parser.parse_args()
     entry = find(arguments.name)
-    job_lifetime.end_with_workflow()
     if arguments.folder:
         entry = {"folder": str(arguments.folder.absolute())}
     with durable.new(arguments.output) as model:

@@ -295,7 +295,7 @@ def end_with(server: int, number: int) -> None:
 
 def default_signals() -> None:
     """In a fork: the signals do again what they do in an interpreter."""
-    for number in FORWARDED:
+    for number in (*FORWARDED, signal.SIGUSR1):  # the last is a subreaper's
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from system import fork_server, job_lifetime, private_folder, subreaper
+from system import fork_server, private_folder, subreaper
 from system.errors import UserError
 
 IDLE_SECONDS = 60.0
@@ -43,9 +43,19 @@ def workflow() -> tuple[int, float] | None:
 
     A job of a cluster has a Snakemake of its own, and shares with none.
     """
-    if "SLURM_JOB_ID" in os.environ or not (chain := job_lifetime.chain_to_snakemake()):
+    if "SLURM_JOB_ID" in os.environ or not (pid := int(os.environ.get(subreaper.WORKFLOW, 0))):
         return None
-    return chain[-1].pid, chain[-1].create_time()
+    with suppress(psutil.NoSuchProcess):
+        return pid, psutil.Process(pid).create_time()
+    return None
+
+
+def sources(root: Path = Path(__file__).parent.parent) -> str:
+    """Hash of the Python files in the project's folders, by their names and content."""
+    digest, folders = hashlib.sha256(), {file.parent for file in root.glob("*/*.py")}  # not results, work or logs
+    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+        digest.update(f"{file.relative_to(root)}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def _runs(workflow: tuple[int, float]) -> bool:
@@ -67,15 +77,15 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
         UserError: the warm process cannot import the modules.
     """
     settings = {**os.environ, **environment}
-    # What differs between jobs would be read too late: those have a warm process of their own.
-    key = hashlib.sha256(json.dumps([workflow, sys.executable, *modules, settings], sort_keys=True).encode())
+    # What differs between jobs would be read too late: those have a warm process of their own. So have those that start
+    # after a source was edited: no job mixes old and new code.
+    key = hashlib.sha256(json.dumps([workflow, sys.executable, *modules, settings, sources()], sort_keys=True).encode())
     own = private_folder.of_user(on_disk=True, longest=LONGEST_FOLDER)
     for _ in range(ATTEMPTS):
         folder = private_folder.make(own / f"warm-{key.hexdigest()[:16]}")
         with suppress(EOFError, ConnectionError, FileNotFoundError):
             connection = _connection(folder, workflow, modules, settings)
             fork_server.send_request(connection, fork_server.this_program() | {"environment": settings}, [0, 1, 2])
-            job_lifetime.end_with_workflow()
             return fork_server.exit_status(connection)
     log = (folder / "log").read_text(errors="replace").strip()
     shutil.rmtree(folder, ignore_errors=True)
@@ -120,6 +130,7 @@ def serve(folder: str, descriptor: int, workflow: tuple[int, float], modules: Se
         workflow: that it ends with.
         modules: of the environment's packages.
     """
+    subreaper.live_on(True)  # where the job that starts it ends
     if os.fork():
         os._exit(0)  # so that it is not below the job that starts it, which ends earlier
     listener, own = socket.socket(fileno=descriptor), os.getpid()
@@ -164,6 +175,7 @@ def _job(warm: int, request: dict[str, Any], received: list[int], connection: so
     status = 1
     try:
         fork_server.end_with(warm, signal.SIGTERM)
+        subreaper.live_on(False)
         os.setsid()
         signals: list[int] = []
         for each in (*fork_server.FORWARDED, signal.SIGUSR1):

@@ -16,11 +16,9 @@ rule job_kinds:
     log:
         f"logs/{config['scale']}/job_kinds.log",
     params:
-        cluster=CLUSTER,
-        jobs=job_kinds(),
-    run:
-        content = {"cluster": params.cluster, "jobs": params.jobs}
-        durable.write_text(Path(output[0]), json.dumps(content, indent=1))
+        kinds=json.dumps({"cluster": CLUSTER, "jobs": job_kinds()}, indent=1),
+    shell:
+        "printf %s {params.kinds:q} > {output:q} 2> {log:q}"
 
 
 rule preflight:

@@ -29,7 +29,7 @@ from frameworks import adapter, recorded_rollouts, rollout_log, trainer_process
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.recorded_rollouts import RECORD, RELEASED, VARIABLE, Group, read
 from recipes.runs import load_run
-from system import durable, job_lifetime, json_lines, work_lock
+from system import durable, json_lines, work_lock
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
@@ -179,7 +179,6 @@ def train(arguments: argparse.Namespace) -> None:
     load_plug_in(run.framework, arguments.release)
     model_folder.check(arguments.model)
     framework.fork_processes(run)
-    job_lifetime.end_with_workflow()
     work = arguments.work.absolute()
     sampled = work / "sampled.jsonl"
     with work_lock.sole_user(work, "training"):

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
+from system import warm_processes
 from tests import needs
 from tests.waiting import LIMIT, wait_until
 
@@ -25,11 +26,13 @@ JOB = f"cd {ROOT} && OWN=yes {sys.executable} -m tests.unit.warm_program"
 def start(folder: Path, *jobs: str) -> subprocess.Popen[str]:
     rules = [f"rule job_{n}:\n    output: 'job_{n}'\n    shell: {job!r}\n" for n, job in enumerate(jobs)]
     wanted = ", ".join(f"'job_{n}'" for n in range(len(jobs)))
-    (folder / "Snakefile").write_text(f"rule all:\n    input: {wanted}\n" + "\n".join(rules))
+    bound = ROOT / "workflows" / "job_lifetime.smk"
+    text = f"include: {str(bound)!r}\nrule all:\n    input: {wanted}\n" + "\n".join(rules)
+    (folder / "Snakefile").write_text(text)
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all"]
     return subprocess.Popen(
-        command, cwd=folder, env={**os.environ, "TMPDIR": str(folder)}, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        command, cwd=folder, env={**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(ROOT)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
 
 
@@ -53,6 +56,28 @@ def test_the_jobs_of_a_workflow_import_once_and_nothing_is_left(tmp_path: Path) 
     importers, own, arguments = zip(*outputs, strict=True)
     assert len(set(importers)) == 1 and len({*importers, *own}) == 4 and set(arguments) == {"yes"}
     wait_until(lambda: not warm(process.pid))
+
+
+def test_a_job_that_starts_after_a_source_was_edited_has_a_warm_process_of_its_own(tmp_path: Path) -> None:
+    for name in ("system/a.py", "eval/inner/b.py", "eval/c.py", "results/demo/notes.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    before = warm_processes.sources(tmp_path)
+    (tmp_path / "results" / "demo" / "notes.py").write_text("x = 2\n")
+    assert warm_processes.sources(tmp_path) == before
+    (file := tmp_path / "eval" / "inner" / "b.py").write_text("x = 2\n")  # of the same size
+    assert (edited := warm_processes.sources(tmp_path)) != before
+    file.rename(file.with_name("d.py"))
+    assert warm_processes.sources(tmp_path) not in (before, edited)
+
+
+def test_signals_do_in_a_job_what_they_do_in_an_interpreter(tmp_path: Path) -> None:
+    process = start(tmp_path, f"{JOB} signals tests.unit.imported_once > {tmp_path}/said; touch {tmp_path}/job_0")
+    said, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, said
+    plain = [sys.executable, "-c", "from tests.unit.warm_program import handlers; print(handlers())"]
+    expected = subprocess.run(plain, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (tmp_path / "said").read_text() == expected
 
 
 def test_a_package_that_cannot_be_imported_is_said(tmp_path: Path) -> None:

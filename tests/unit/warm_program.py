@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -10,11 +11,19 @@ from pathlib import Path
 from system import forked_job
 
 
+def handlers() -> dict[str, str]:
+    """What each signal does in this process."""
+    return {str(number): repr(signal.getsignal(number)).split(" at ")[0] for number in signal.valid_signals()}
+
+
 def main() -> None:
     forked_job.fork_in_workflow([sys.argv[2]], {})
     if sys.argv[1] == "wait":
         print("waiting", flush=True)
         time.sleep(600)
+        return
+    if sys.argv[1] == "signals":
+        print(handlers())
         return
     from tests.unit import imported_once
 
