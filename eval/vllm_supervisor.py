@@ -20,6 +20,7 @@ from eval.vllm_worker import OUT_OF_MEMORY
 from frameworks import loopback
 from system import durable, fork_server, gpu_locks, private_folder
 from system.errors import UserError
+from system.quiet_time import QuietTime
 
 ATTEMPTS = 4
 FIRST_BATCH = 256  # where no max_num_seqs was set; the first failure halves it
@@ -90,6 +91,8 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
     """Run the processes to their end and return their exit statuses; one that makes no progress is an error."""
     running: dict[int, subprocess.Popen[bytes]] = {}
     statuses: dict[int, int] = {}
+    beats: dict[int, int] = {}
+    quiet = {index: QuietTime(SECONDS_BETWEEN_LOOKS) for index in range(plan["processes"])}
     temporary = private_folder.make(
         private_folder.of_user(on_disk=True, longest=LONGEST_FOLDER) / f"vllm-{os.getpid()}"
     )
@@ -103,8 +106,11 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
                     _end(running.pop(index))
                     statuses[index] = process.returncode
                     continue
-                quiet_for = time.time() - plan_file.with_name(f"heartbeat-{index}").stat().st_mtime
-                if quiet_for > stall_seconds:
+                beat = plan_file.with_name(f"heartbeat-{index}").stat().st_mtime_ns
+                if beats.get(index) != beat:
+                    beats[index] = beat
+                    quiet[index].restart()
+                if quiet[index].seconds() > stall_seconds:
                     raise UserError(
                         f"vLLM process {index} made no progress for {stall_seconds:.0f} s and was ended; its samples "
                         "are kept. If the model needs longer to load, raise --stall-seconds",

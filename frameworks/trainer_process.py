@@ -26,6 +26,7 @@ from frameworks import collapse
 from frameworks.adapter import Command
 from system import fork_server, subreaper
 from system.errors import UserError
+from system.quiet_time import QuietTime
 
 PROGRESS_SECONDS = 5.0
 QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is considered hung
@@ -192,21 +193,22 @@ class _Progress:
     def __init__(self, name: str, steps: int, steps_before: int) -> None:
         self.name, self.steps, self.steps_before, self.done = name, steps, steps_before, steps_before
         self.started, self.last_print = time.monotonic(), 0.0
-        self.last_output = self.last_step = self.started
+        self.last_step = self.started
+        self.without_output, self.without_step = QuietTime(WATCH_SECONDS), QuietTime(WATCH_SECONDS)
         self.durations: list[float] = []
 
     def note_output(self) -> None:
-        self.last_output = time.monotonic()
+        self.without_output.restart()
 
     def reason_if_hung(self) -> str:
         """Why the trainer seems to hang; empty if it does not."""
-        now = time.monotonic()
-        if now - self.last_output > QUIET_SECONDS:
+        quiet, without_step = self.without_output.seconds(), self.without_step.seconds()
+        if quiet > QUIET_SECONDS:
             return f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes"
         if self.durations:  # it may print and make no steps, as when an exchange of weights has failed
             start_up, *rest = self.durations  # the first step includes the start-up
             patience = max(STEP_SECONDS, STEP_MEDIANS * statistics.median(rest) if rest else 2 * start_up)
-            if now - self.last_step > patience:
+            if without_step > patience:
                 return f"made no step for {patience / 60:.0f} minutes after {self.done} steps"
         return ""
 
@@ -215,6 +217,7 @@ class _Progress:
         now = time.monotonic()
         self.durations.append(now - self.last_step)
         self.last_step = now
+        self.without_step.restart()
         if self.done == self.steps_before + 1:
             self.started = now  # the first step includes the start-up
         if now - self.last_print < PROGRESS_SECONDS and self.done < self.steps:
