@@ -149,6 +149,7 @@ def _read_tables(folder: RunFolder, name: str) -> _StoredTables:
         raise UserError(
             f"run {name} has no graded samples in {folder.graded}; evaluate it first", code="missing-samples", run=name
         )
+    _check_scored(folder, files)
     graded, texts = _read_graded(files)
     if others := sorted({str(n) for part in (log, scores, graded) for n in part["run"].unique()} - {name}):
         raise UserError(
@@ -156,6 +157,20 @@ def _read_tables(folder: RunFolder, name: str) -> _StoredTables:
             code="other-run", run=name, names=others,
         )  # fmt: skip
     return _StoredTables(log, not_finite, scores, graded.drop(columns="run"), texts)
+
+
+def _check_scored(folder: RunFolder, files: Sequence[Path]) -> None:
+    """Refuse verdicts that were replaced, record and all, after they were scored."""
+    scored = provenance.read(folder.scores).get("scored", [])
+    recorded = {tuple(Path(entry["graded"]).parts[-2:]): entry.get("graded_sha256") for entry in scored}
+    for file in files:
+        if recorded.get(file.parts[-2:]) not in (None, provenance.sha256(file)):
+            raise UserError(
+                f"{folder.scores} has scores of another table than {file}, replaced since: delete the scores to have "
+                "them made again",
+                code="artefact-changed",
+                path=str(file),
+            )
 
 
 def _missing_table(name: str, table: str, folder: Path) -> UserError:

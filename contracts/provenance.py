@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,13 @@ def collect() -> dict[str, Any]:
 
 
 def write(artefact: Path, **facts: Any) -> Path:
-    """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones."""
+    """Write `<artefact>.provenance.json` (inside it, if it is a folder) with the shared facts and the given ones.
+
+    A file's record has its hash, `file_sha256`. Of a folder, `sha256` is the hash if it is among the facts.
+    """
     record = paths.record(artefact)
+    if artefact.is_file():
+        facts["file_sha256"] = sha256(artefact)
     durable.write_text(record, json.dumps({**collect(), **facts}, indent=2, default=str) + "\n")
     return record
 
@@ -99,6 +105,35 @@ def read(artefact: Path) -> dict[str, Any]:
     """The record of an artefact; empty where there is none."""
     record = paths.record(artefact)
     return read_record(record) if record.is_file() else {}
+
+
+def check(artefact: Path) -> str | None:
+    """The hash of an artefact, if there is one in its record.
+
+    Raises:
+        UserError: it was changed or replaced since the record was written.
+    """
+    recorded = read(artefact).get("file_sha256" if artefact.is_file() else "sha256")
+    if recorded is None:
+        return None
+    status = artefact.stat()
+    state = (status.st_ino, status.st_ctime_ns)  # nobody sets the second
+    sha256_now = _sha256_of_state(artefact, state) if artefact.is_file() else sha256(artefact)
+    if recorded != sha256_now:
+        raise UserError(
+            f"{artefact} should have sha256 {recorded}, as its record {paths.record(artefact).name} says, but has "
+            f"{sha256_now}: it was cut, changed or replaced; make it again or, if you changed it on purpose, delete "
+            "that record",
+            code="artefact-changed",
+            path=str(artefact),
+        )
+    return sha256_now
+
+
+@cache
+def _sha256_of_state(file: Path, state: tuple[int, int]) -> str:
+    """A table is read several times, by columns."""
+    return sha256(file)
 
 
 def read_record(file: Path) -> dict[str, Any]:

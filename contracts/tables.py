@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contracts import paths, provenance, steps
 from system import durable
 from system.errors import UserError
 
@@ -137,6 +138,7 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
         path: of the Parquet file; its folder is created if needed.
     """
     with durable.new(path) as file:
+        paths.record_name(path).unlink(missing_ok=True)  # of what was there
         pq.write_table(table.select(schema.names).cast(schema), file, compression="zstd", write_page_checksum=True)
 
 
@@ -149,7 +151,8 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
         columns: those of its columns to read; by default all.
 
     Raises:
-        UserError: there is no such file, it is not Parquet, or its columns are not those of the schema.
+        UserError: there is no such file, it is not Parquet, its columns are not those of the schema, its record has
+            another hash, or it is of another step or benchmark than its path.
     """
     if columns is not None:
         schema = pa.schema([schema.field(name) for name in columns])
@@ -182,7 +185,29 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
             code="other-table",
             missing=missing,
         )
+    provenance.check(path)
+    _check_place(path)
     return _with_types(table, schema, path, artefact)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a table of samples in the place of another one's, `step-<n>/<benchmark>.parquet`."""
+    try:
+        expected = {"step": steps.parse(path.parent.name), "benchmark": path.stem}
+    except ValueError:
+        return
+    with pq.ParquetFile(path) as file:
+        columns = [name for name in expected if name in file.schema_arrow.names]
+        table = file.read(columns)
+    for name in columns:
+        if others := set(table[name].unique().to_pylist()) - {expected[name]}:
+            raise UserError(
+                f"{path} should hold samples of {name} {expected[name]}, as its path says, but holds those of "
+                f"{name} {min(others, key=str)}: it is another table in its place; move it back, or delete it to have "
+                "it made again",
+                code="other-table",
+                column=name,
+            )
 
 
 def _with_types(table: pa.Table, schema: pa.Schema, path: Path, artefact: Path) -> pa.Table:

@@ -201,7 +201,8 @@ def graded_record(path: Path) -> dict[str, Any]:
         provenance.read(path),
         ("samples", "samples_sha256", "problems_sha256", "grader", "extraction", "subset"),
     )
-    return {"graded": str(path), **{key: record[key] for key in kept if key in record}}
+    hashed = {"graded": str(path), "graded_sha256": provenance.sha256(path)}
+    return {**hashed, **{key: record[key] for key in kept if key in record}}
 
 
 def main() -> None:

@@ -187,6 +187,10 @@ MODELS, DATA = read_library()
 # `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/explanation/repeatability.md).
 if workflow.is_main_process:
     copied_results.restore_times(Path(RESULTS))
+    try:
+        copied_results.check_unchanged(Path(RESULTS))
+    except UserError as error:
+        raise refusal(error) from None
 
 
 wildcard_constraints:

@@ -146,5 +146,5 @@ def use_hub(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_changed_folder_with_a_record_is_refused(tmp_path: Path) -> None:
     source = whole(tmp_path / "mine")
     (source / "provenance.json").write_text(json.dumps({"sha256": "0" * 64}))
-    with refused("model-changed"):
+    with refused("artefact-changed"):
         models.link_or_download({"folder": str(source)}, tmp_path / "model", None)
