@@ -7,7 +7,10 @@ It reads what is stored and what trainings have written so far, and changes noth
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import urllib.parse
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -87,12 +90,28 @@ class Handler(SimpleHTTPRequestHandler):
             if self.command != "HEAD":
                 self.wfile.write(text)
         elif self.path.startswith("/report/"):
-            self.path = self.path.removeprefix("/report")  # within the served folder, also with ".." in it
-            (super().do_HEAD if self.command == "HEAD" else super().do_GET)()
+            self.answer_from_reports(self.path.removeprefix("/report"))
         else:
             self.send_error(404)
 
     do_HEAD = do_GET
+
+    def answer_from_reports(self, path: str) -> None:
+        """Answer with a file below the reports' folder; a folder without its slash is sent on to itself."""
+        path = path.partition("?")[0].partition("#")[0]
+        if "\0" in urllib.parse.unquote(path):
+            self.send_error(404)
+            return
+        here = Path(self.translate_path(path))  # within the served folder, also with ".." in it
+        relative = urllib.parse.quote(str(here.relative_to(self.directory)), errors="surrogateescape")
+        if os.path.isdir(here) and not path.endswith("/"):  # noqa: PTH112 - false for a name that is too long
+            self.send_response(301)
+            self.send_header("Location", f"/report/{relative}/")  # of this server, whatever was asked for
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
+        self.path = f"/{relative}/" if path.endswith("/") else f"/{relative}"
+        (super().do_HEAD if self.command == "HEAD" else super().do_GET)()
 
     def list_directory(self, path: Any) -> None:
         """Folders are not listed."""
@@ -102,13 +121,22 @@ class Handler(SimpleHTTPRequestHandler):
         """Print nothing for each request."""
 
 
+class Server(ThreadingHTTPServer):
+    """Says nothing of browsers that hang up."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print other errors."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
 def make_server(results: Path, work: Path, port: int) -> ThreadingHTTPServer:
     """A server on the loopback address, on another free port if this one is taken."""
     answer = partial(Handler, cache=Cache(results, work), directory=str(results / "report"))
     try:
-        return ThreadingHTTPServer(("127.0.0.1", port), answer)
+        return Server(("127.0.0.1", port), answer)
     except OSError:
-        return ThreadingHTTPServer(("127.0.0.1", 0), answer)
+        return Server(("127.0.0.1", 0), answer)
 
 
 def main() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -62,6 +64,14 @@ class Training:
             for number in range(BATCH.prompts * BATCH.samples)
         )  # fmt: skip
         self.write(PRINTED.format(reward=reward, length=30 + self.step))
+
+
+def answer(port: int, path: str) -> tuple[int, str | None]:
+    """Status and new address of what a browser asks for."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.getheader("Location")
 
 
 @pytest.fixture
@@ -220,3 +230,31 @@ def test_a_port_that_is_none_is_one_sentence(folders: tuple[Path, Path]) -> None
     command = [sys.executable, "-m", "analysis.watch", "--results", folders[0], "--work", folders[1], "--port", "99999"]
     done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("Error: --port should be from 0 to 65535"), done.stderr
+
+
+def test_the_reports_are_served_and_nobody_is_sent_elsewhere(folders: tuple[Path, Path], port: int) -> None:
+    (page := folders[0] / "report" / "all #1" / "index.html").parent.mkdir(parents=True)
+    page.write_text("page")
+    assert answer(port, "/report/all%20%231") == (301, "/report/all%20%231/")
+    for path in ("/report/all%20%231/", "/report/all%20%231/index.html", "/report/all%20%231/index.html?a=b#c"):
+        assert answer(port, path) == (200, None)
+    for path in ("/report//host/%2e%2e", "/report//host/..", "/report/", "/report//", "/report///host/%2e%2e"):
+        assert answer(port, path) in ((404, None), (301, "/report/./")), path
+    for path in (
+        "/report/%00",
+        "/report/all%20%231/index.html/",
+        "/report/../../secret",
+        "/report/%ff%fe",
+        "/report/[x",
+    ):
+        assert answer(port, path) == (404, None), path
+    assert answer(port, f"/report/{'x' * 5000}") == (404, None)
+
+
+def test_a_browser_that_hangs_up_is_no_error(port: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for request in (b"", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"):
+        with contextlib.closing(socket.create_connection(("127.0.0.1", port))) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset at its close
+            connection.sendall(request)
+    assert answer(port, "/nothing") == (404, None)
+    assert "Traceback" not in capfd.readouterr().err
