@@ -14,6 +14,7 @@
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/how-to/first-gpu.md)
 # make test-smoke the rows of make gpu-smoke on the CPU: minutes
 # make gpu-smoke whether the full-scale path runs on this GPU: 15 minutes, after the same environments (docs/how-to/first-gpu.md)
+# make audit      known weaknesses of the locked packages (needs a network)
 # make locks      resolve envs/*/*.in into the pinned locks
 
 PYTHON ?= $(shell command -v python3.11 > /dev/null && echo python3.11 || echo python3)
@@ -25,7 +26,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke locks
+.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke audit locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -118,6 +119,14 @@ rehearse: base
 
 gpu-smoke: base
 	@$(RUN) snakemake gpu_smoke --quiet rules --config scale=full $(SMOKE)
+
+# Known weaknesses of the locked packages, as OSV lists them: needs a network.
+audit:
+	@test -x .envs/audit/bin/pip-audit || { $(PYTHON) -m venv .envs/audit && \
+	    .envs/audit/bin/pip install --quiet --require-hashes -r envs/audit.lock; }
+	@for lock in envs/*.lock envs/*/*.lock; do echo "== $$lock"; \
+	    .envs/audit/bin/pip-audit --require-hashes --disable-pip --vulnerability-service osv -r $$lock || failed=1; \
+	done; test -z "$$failed"
 
 locks: base
 	@$(PYTHON) envs/lock.py

@@ -26,10 +26,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-UV = "uv==0.13.8"
 GRADERS = ("antlr4", "latex2sympy2_extended", "math_verify", "mpmath", "sympy")
 ENVS = Path(__file__).resolve().parent
 TARGET = ENVS.parent / ".envs"
+UV = (ENVS / "uv.lock").read_text(encoding="utf-8").split()[0]  # uv==…; its hashes follow
+HASH, SBOM = "--hash=sha256:", "sbom.cdx.json"
 # Characters that the project's folder may not have: the scripts of an environment hold it in double quotes, PYTHONPATH
 # ends at a colon, and Snakemake, vLLM and datasets read the others as patterns.
 REFUSED = '"$`\\:{}*?[]'
@@ -66,9 +67,15 @@ def folder(name: str, device: str, kernels: bool = True) -> Path:
         kernels: False for the one without kernels, where any would be compiled.
     """
     lock = lock_file(name, device)
-    digest = hashlib.sha256(lock.read_bytes()).hexdigest()[:12]
+    digest = versions_hash(lock)[:12]
     left_out = not kernels and lock.with_suffix(".late").is_file()
     return TARGET / f"{name}-{device}-{digest}{WITHOUT_KERNELS if left_out else ''}"
+
+
+def versions_hash(lock: Path) -> str:
+    """Hash of a lock's packages and versions, not of their files' hashes; an environment's folder is named after it."""
+    lines = lock.read_text(encoding="utf-8").splitlines(keepends=True)
+    return hashlib.sha256("".join(line.partition(f" {HASH}")[0].strip() + "\n" for line in lines).encode()).hexdigest()
 
 
 def names(device: str) -> list[str]:
@@ -99,7 +106,8 @@ def uv() -> Path:
     if not (home / "bin" / "uv").is_file():
         shutil.rmtree(home, ignore_errors=True)
         run([sys.executable, "-m", "venv", home])
-        run([home / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", UV])
+        options = ["--quiet", "--disable-pip-version-check", "--require-hashes", "-r", str(ENVS / "uv.lock")]
+        run([home / "bin" / "pip", "install", *options])
     return home / "bin" / "uv"
 
 
@@ -152,6 +160,38 @@ def toolkit(env: Path) -> dict[str, str]:
         path = os.pathsep.join([str(env / "bin"), str(cuda / "bin"), os.environ.get("PATH", os.defpath)])
         return {"CUDA_HOME": str(cuda), "PATH": path}
     return {}
+
+
+def install_pip(installer: Path, lock: Path, env: Path) -> None:
+    """Install what a new environment has of pip's own packages, if the lock has no version of them."""
+    locked = {line.partition("==")[0] for line in lock.read_text().splitlines()}
+    wanted = env / "pip.lock"
+    lines = (ENVS / "pip.lock").read_text().splitlines(True)
+    wanted.write_text("".join(line for line in lines if line.partition("==")[0] not in locked))
+    options = ["--quiet", "--no-deps", "--require-hashes", "--python", str(env / "bin" / "python")]
+    run([installer, "pip", "install", *options, "-r", wanted])
+
+
+def write_sbom(lock: Path, env: Path) -> str:
+    """Write the packages of an environment with the hashes of their files (CycloneDX 1.6); returns the file's hash."""
+    components = []
+    for line in (lock.read_text() + (env / "pip.lock").read_text()).splitlines():
+        version, *hashes = line.split()
+        name, _, number = version.partition("==")
+        components.append(
+            {
+                "type": "library",
+                "name": name,
+                "version": number,
+                "purl": f"pkg:pypi/{name.partition('[')[0].lower()}@{number.replace('+', '%2B')}",
+                "properties": [{"name": "file sha256", "value": value.removeprefix(HASH)} for value in hashes],
+            }
+        )
+    text = json.dumps(
+        {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "components": components}, indent=1
+    )
+    (env / SBOM).write_text(text + "\n")
+    return hashlib.sha256(text.encode() + b"\n").hexdigest()
 
 
 def build(name: str, device: str, kernels: bool = True) -> Path:
@@ -228,6 +268,16 @@ def install_program(env: Path) -> None:
     run([uv(), "pip", "install", *options, "--reinstall", "--editable", ENVS.parent])
 
 
+def write_stamp(env: Path, record: Mapping[str, str]) -> None:
+    """Mark an environment as complete."""
+    os.sync()  # a power cut leaves no stamp of packages that are not on the disk
+    partial = env / ".stamp.partial"
+    partial.write_text(json.dumps(record) + "\n")
+    with partial.open() as file:
+        os.fsync(file.fileno())
+    partial.rename(env / ".stamp")
+
+
 def install(name: str, device: str, lock: Path, env: Path) -> None:
     """Install the packages of a lock and leave the stamp.
 
@@ -237,13 +287,12 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
         lock: names and versions of all packages.
         env: folder of the environment.
     """
-    stamp = env / ".stamp"
     started = time.monotonic()
     print(f"environment {name} ({device}): installing {len(lock.read_text().splitlines())} packages", flush=True)
     installer = uv()
     if not (env / "bin" / "python").exists():
         shutil.rmtree(env, ignore_errors=True)
-        run([installer, "venv", "--quiet", "--seed", "--python", sys.executable, env])
+        run([installer, "venv", "--quiet", "--python", sys.executable, env])
     source = cpu_torch_source() if device == "cpu" and "torch==" in lock.read_text() else []
     kernels = not env.name.endswith(WITHOUT_KERNELS)
     into = ["--quiet", "--python", str(env / "bin" / "python")]
@@ -254,26 +303,22 @@ def install(name: str, device: str, lock: Path, env: Path) -> None:
         early = env / "early.lock"
         named = tuple(f"{package}==" for package in late.read_text().split())
         early.write_text("".join(line for line in lock.read_text().splitlines(True) if not line.startswith(named)))
-        run([installer, "pip", "sync", *into, *source, "--", early])
+        run([installer, "pip", "sync", "--require-hashes", *into, *source, "--", early])
         into.append("--no-build-isolation")
     # flash-attn would compile for four generations of GPUs, for hours: A100 and H100 are two of them
     settings = {"FLASH_ATTN_CUDA_ARCHS": os.environ.get("FLASH_ATTN_CUDA_ARCHS", "80;90"), **toolkit(env)}
     if not kernels:  # in a cache of its own, or a whole build would take its wheel
         settings |= {"FLASH_ATTENTION_SKIP_CUDA_BUILD": "TRUE", "FLASH_ATTENTION_FORCE_BUILD": "TRUE"}
         settings["UV_CACHE_DIR"] = str(env / "cache")
-    run([installer, "pip", "sync", *into, *source, "--", lock], settings)
+    run([installer, "pip", "sync", "--require-hashes", *into, *source, "--", lock], settings)
+    install_pip(installer, lock, env)
     write_vllm_alias(env)
     compile_graders(env)
     toolkit(env)
     if name == "base":
         install_program(env)
-    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    os.sync()  # a power cut leaves no stamp of packages that are not on the disk
-    partial = stamp.with_name(".stamp.partial")
-    partial.write_text(json.dumps({"environment": name, "device": device, "lock": lock.name, "sha256": digest}) + "\n")
-    with partial.open() as file:
-        os.fsync(file.fileno())
-    partial.rename(stamp)
+    record = {"environment": name, "device": device, "lock": lock.name, "sha256": versions_hash(lock)}
+    write_stamp(env, {**record, "sbom": SBOM, "sbom_sha256": write_sbom(lock, env)})
     print(f"environment {name} ({device}): ready after {time.monotonic() - started:.0f} s", flush=True)
 
 
