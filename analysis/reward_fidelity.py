@@ -25,7 +25,7 @@ VALUES, SOURCES = FIDELITY.with_name("published_rewards.jsonl"), FIDELITY.with_n
 
 
 class Row(NamedTuple):
-    """The completions of one form, judged by the first reward of a run and by the published code."""
+    """The completions of one form, judged by a reward of a run and by the published code."""
 
     run: str
     form: str
@@ -55,12 +55,15 @@ def rows(name: str, runs: Collection[str]) -> list[Row]:
 def _rows_of_run(run_name: str, name: str, items: list[dict[str, Any]], stated: Mapping[str, Any]) -> list[Row]:
     run = load_run(run_name, "full")
     task = str(dataset_specs.find(run.stages[0].dataset).spec["task"])
-    ((function, _),) = rewards.load(run.rewards[:1], rewards.extraction_of(run))
+    index = stated.get("reward", 0)
+    ((function, weight),) = rewards.load(run.rewards[index : index + 1], rewards.extraction_of(run))
     problems = [Problem("", task, "", item["gold"], item.get("meta", {})) for item in items]
     paid = function([item["text"] for item in items], problems)
     differences: dict[str, list[float]] = {}
     for item, reward in zip(items, paid, strict=True):
-        differences.setdefault(item["form"], []).append((reward.value or 0.0) - item["published"][name])
+        differences.setdefault(item["form"], []).append(
+            round(weight * (reward.value or 0.0) - item["published"][name], 6)
+        )
     table = []
     for form, values in differences.items():
         why = stated["why"].get(form, "")

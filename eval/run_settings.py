@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from contracts.run_file import SCALES, Run
 from eval import benchmark, protocols
-from grading.extraction import rule_of_prompt
+from grading.extraction import BOX, rule_of_prompt
 from grading.verdicts import GRADERS, version
 from recipes.runs import load_run, run_names
 from system.errors import UserError, run_command
@@ -48,9 +48,9 @@ def check_evaluation(run: Run) -> None:
 
 
 def _check_extraction(protocol: protocols.Protocol) -> None:
-    """Raise UserError for an extraction rule that does not look where the prompt asks for the answer."""
+    """Raise UserError for an extraction rule that does not look where the prompt asks; all look in a box first."""
     rule = rule_of_prompt(prompts.load(protocol.prompt), protocol.extraction)
-    if rule != protocol.extraction:
+    if rule not in (BOX, protocol.extraction):
         raise UserError(
             f"extraction: the prompt '{protocol.prompt}' asks for the answer where {rule} looks, and "
             f"{protocol.extraction} does not: leave `extraction` out",

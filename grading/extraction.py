@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from grading.model_turn import THINKING_ENDS, own_turn
@@ -35,14 +35,23 @@ _EXPLAINS = (
     r"(?:which|that|so|since|because|as|where|when|after|while|with|but|thus|hence|therefore|meaning|making|giving|given|for|"
     r"in|by|not|obtained|i\.e\.)(?![\w])"
 )
-_EXPLANATION = re.compile(rf",\s+(?={_EXPLAINS})|\s(?=(?:because|since|which)\b)")
-_MORE_FOLLOWS = re.compile(rf"\s*(?:,(?!\s+{_EXPLAINS})|and\b|or\b|\\)")  # more answers follow
+_EXPLANATION = re.compile(
+    rf",\s+(?={_EXPLAINS})|\s(?=(?:because|since|which)\b)|;\s|\s[-–—]+\s(?=[a-z]{{2}})|\s(?=\([a-z -]{{3,40}}\)\.?$)"
+)
+_INTRODUCES = re.compile(
+    r"(?:(?:therefore|thus|hence|then|indeed|simply|just|clearly|so|equal to|given by)\b,?\s*)++", re.I
+)
+_MORE_FOLLOWS = re.compile(rf"\s*(?:,(?!\s+{_EXPLAINS})|and\b(?!\s+not\b)|or\b|\\)")  # more answers follow
 _FORMULA = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\$(?!\$)(?:\\.|[^$\\\n])+(?<!\s)\$(?!\d)", re.DOTALL)
 _STATES_FORMULA = re.compile(r"[^$\\=\d]*\b(?:is|are|was|equals?|be):?\s*(?=\$|\\[(\[])", re.I)
 _OPTION = re.compile(  # "the answer is **D**", "Option (D) is right"; not "A or B", nor the word "A"
-    r"\b(?:answer|option|choice)[*_]*+(?:\s+is)?\s*+[:=]?[\s*_$({]*+(?:\\(?:text|math)[a-z]*+\{\(?)?((?-i:[A-J]))(?![a-zA-Z_^'])"
-    r"(?:[)}*_$\s]*?[).:}*$](?!\s*(?:or|and)\b)|(?=\s*(?:$|\n|is\b|[-–—]|because\b|since\b)))",
+    r"\b(?:answer|option|choice|choose|select|pick)[*_]*+(?:\s+is)?\s*+[:=]?[\s*_$({]*+(?:\\(?:text|math)[a-z]*+\{\(?)?((?-i:[A-J]))(?![a-zA-Z_^'])"
+    r"(?:[)}*_$\s]*?[).:}*$](?!\s*(?:or|and)\b)|(?=,?\s*(?:$|\n|is\b|[-–—]|because\b|since\b)))"
+    r"|(?:^|[\s*$])\(((?-i:[A-J]))\)[*$]*+\s+is\s+(?:the\s+)?(?:correct|right)\b",
     re.I,
+)
+_OPTION_BEHIND = re.compile(
+    r"(?:[\s$~.]|\\q?quad(?![a-z])|\\[ ,;:])*+(?:\\(?:text|math)[a-z]*+\{|\*\*)?\(([A-J])\)[}*$\s.]*+(?:$|\n)"
 )
 _PROBE = "x7351"  # an answer, and not a number
 _AND = re.compile(r"[,;&]|\b(?:and|or)\b")
@@ -56,10 +65,13 @@ _PART = (
     re.compile(  # "a)", "(ii)", "**3.**", "## Part 2" at the beginning of a line, "For part (b)," of a sentence, too
         r"(?:^[ \t>*_|#-]*+|(?<=[.;] )(?=(?:for[ \t])?part\b))(?:for[ \t])?"
         r"(?:(?:part|question|answer|case)[ \t]*+(?=[(\[]?\w{1,4}[)\]]?(?:[.:,*_ \t]|$)))?"
-        r"[(\[]?(?:(\d{1,2})|([ivx]{1,4})|([a-h]))(?:[)\].:,](?!\w)|(?<=\d)[*_ \t]*$)",
+        r"[(\[（]?(?:(\d{1,2})|([ivx]{1,4})|([a-h]))(?:[)\].:,）](?!\w)|(?:(?<=\d)|(?<=part [a-h]))[*_ \t]*$)",
         re.I | re.M,
     )
 )
+_INLINE_PART = re.compile(r"(?:(?<=[\s.;,}$])|^)[(（](?:(\d{1,2})|([ivx]{1,4})|([a-h]))[)）](?!\w)")
+_ORDINAL = re.compile(r"(?:\b(first|second|third|fourth|fifth)\b|第([一二三四五]))()", re.I)
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5}
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _LIST = re.compile(r"[,;]|\\text\s*\{\s*(?:and|or)\b")
 _GLM_BOX = re.compile(r"<\|begin_of_box\|>|<\|end_of_box\|>")
@@ -110,15 +122,30 @@ def _joined(text: str, left: Box, right: Box) -> bool:
 
 
 def _last_of_parts(text: str) -> list[str]:
-    """The last box of each part, if the text ends in two or more parts, counted from the first, with a box in each."""
+    """The last box of each part, if the text ends in two or more parts, counted from the first, with a box in each.
+
+    Parts begin with a label at the head of a line, else with one in brackets, else with an ordinal.
+    """
+    parts = ([*map(_part_number, pattern.finditer(text))] for pattern in (_PART, _INLINE_PART))
+    ordinals = [(match.start(), _ORDINALS[(match[1] or match[2]).lower()], 0) for match in _ORDINAL.finditer(text)]
+    return next((last for labels in (*parts, ordinals) if (last := _last_of_labelled(text, labels))), [])
+
+
+def _part_number(match: re.Match[str]) -> tuple[int, int, int]:
+    """Where a part's label stands, its number, and the number that it is as a letter; 0 for none."""
+    label = (match[2] or "").lower()
+    number = int(match[1]) if match[1] else _ROMAN.index(label) + 1 if label in _ROMAN else 0
+    letter = ord((match[3] or (label if len(label) == 1 else "")).lower() or "`") - ord("`")
+    return match.start(), number, letter
+
+
+def _last_of_labelled(text: str, labels: Sequence[tuple[int, int, int]]) -> list[str]:
     starts: list[int] = []
-    for match in _PART.finditer(text):
-        number = int(match[1]) if match[1] else _ROMAN.index(label) + 1 if (label := match[2] or "") in _ROMAN else 0
-        letter = ord((match[3] or (label if match[2] and len(label) == 1 else "")).lower() or "`") - ord("`")
+    for start, number, letter in labels:
         if number == 1 or letter == 1:
-            starts = [match.start()]
+            starts = [start]
         elif starts and len(starts) + 1 in (number, letter):
-            starts.append(match.start())
+            starts.append(start)
     if len(starts) < 2:
         return []
     last: list[str] = [""] * len(starts)
@@ -177,10 +204,12 @@ def _answer_of_sentence(text: str) -> str:
     the line after a colon, and a formula on several lines.
     """
     text = text.lstrip(" \t\r\n:：*_")
+    if introduced := _INTRODUCES.match(text):
+        text = text[introduced.end() :]
     if (formula := _FORMULA.match(text)) and not _MORE_FOLLOWS.match(text, formula.end()):
         return formula.group()
     sentence = _NEXT_SENTENCE.split(text.partition("\n")[0], maxsplit=1)[0]
-    return _EXPLANATION.split(sentence, maxsplit=1)[0].strip(" \t\r*_").rstrip(". *_")
+    return _EXPLANATION.split(sentence, maxsplit=1)[0].strip(" \t\r*_`").rstrip(". *_`?…")
 
 
 def _answer_tag(text: str, *, is_multi_answer: bool = False) -> Extraction:
@@ -250,7 +279,9 @@ def extract_letter(completion: str, rule: str = BOX) -> Extraction:
         return extracted
     text = _own_answer(completion)
     stated = text[max((box.end for box in find_boxes(text)), default=len(text)) :]
-    named = [match[1] for match in _OPTION.finditer(stated)]
+    named = [match[1] or match[2] for match in _OPTION.finditer(stated)]
+    if not named and (behind := _OPTION_BEHIND.match(stated)):
+        named = [behind[1]]
     return Extraction(named[-1]) if named else extracted
 
 
@@ -259,7 +290,7 @@ def rule_of_prompt(prompt: Prompt, fallback: str = BOX) -> str:
 
     Args:
         prompt: states the form, or none.
-        fallback: the rule where it asks for a box, or for nothing.
+        fallback: the rule where it asks for no form.
 
     Raises:
         UserError: no rule finds an answer in that form.
@@ -278,4 +309,4 @@ def rule_of_prompt(prompt: Prompt, fallback: str = BOX) -> str:
             code="unreadable-answer-form",
             prompt=prompt.name,
         )
-    return fallback if rule == BOX else rule
+    return rule

@@ -17,8 +17,12 @@ END_TOKEN = re.compile(
 )
 NEXT_PROBLEM = re.compile(
     r"^[ \t>*_]*+(?:#+[ \t]*+)?(?:(?:next|new|another)[ \t])?"
-    r"(?:problem|question|human|user|q|instruction|exercise|student|问题|题目|用户)[ \t]*+(\d{0,3})[*_ \t]*+[:：]"
-    r"|^[ \t]*+(?:#+|\*\*)[ \t]*+(?:problem|question|exercise)[ \t]*+(\d{0,3})[*_ \t.]*+$",
+    r"(?:problem|question|human|user|q|instruction|exercise|example|task|input|student|问题?|题目|用户)"
+    r"[ \t]*+(\d{0,3})[*_ \t]*+[:：]"
+    r"|^[ \t]*+(?:#+|\*\*)[ \t]*+(?:problem|question|exercise)[ \t]*+(\d{0,3})[*_ \t.]*+$"
+    r"|^[ \t>*_#]*+(?:problem|question|exercise)[ \t]++(\d{1,3})\.[*_]*+[ \t]"
+    r"|^[ \t]*+(?:\[(?:problem|question)\]"
+    r"|(?:(?:given|consider|solve)[ \t])?the[ \t](?:following|next)[ \t](?:problem|question)\b)",
     re.I | re.M,
 )
 _STATED = re.compile(

@@ -9,8 +9,10 @@ _WRAPPED = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathsf|mbox|boldsymbol)\s*\{([^{}]*)\}|\*\*([^*]*)\*\*|\$([^$]*)\$"
 )
 _MOST_WRAPPERS = 3  # such as $\textbf{(B)}$
-_NAMED = r"(?:(?:[Oo]ption|[Cc]hoice)[\s:~]*+)?"
-_LETTER = re.compile(rf"{_NAMED}(?:\(([A-Za-z])\)|([A-Za-z])[).:]?)")
+_ANNOUNCED = r"(?:(?:[Tt]he )?(?:[Ff]inal |[Cc]orrect )?[Aa]nswer(?: is)?[\s:~]*+)?"
+_NAMED = rf"{_ANNOUNCED}(?:(?:[Oo]ption|[Cc]hoice)[\s:~]*+)?"
+_LETTER = re.compile(rf"{_NAMED}(?:\(([A-Za-z])\)|\[([A-Za-z])\]|([A-Za-z])[).:]?)")
+_OTHER_OPTION = re.compile(r"(?:or|and|not|is|are)\b|[,;/&]|\\text\s*\{\s*(?:or|and)\b|\(?[A-J]\)?[).:]*$")
 _SPACE = re.compile(r"\\(?:[ ,;:!]|q?quad(?![a-zA-Z]))|~")
 _LABELLED = re.compile(
     rf"{_NAMED}(?:\(([A-Z])\)|([A-Z])(?![A-Za-z_^'(]))(?:[\s).:,;=–—]|-{{1,3}}(?=\s))*+(\S.*)", re.DOTALL
@@ -31,8 +33,10 @@ def without_markup(answer: str) -> str:
 
 def bare_letter(answer: str) -> str | None:
     """The letter that is the whole answer, as it is written; None for anything else, such as `B or C`."""
-    match = _LETTER.fullmatch(without_markup(answer))
-    return (match[1] or match[2]) if match else None
+    if len(answer) > LONGEST:
+        return None
+    match = _LETTER.fullmatch(without_markup(answer)) or _LETTER.fullmatch(_plain_label(answer))
+    return (match[1] or match[2] or match[3]) if match else None
 
 
 def letter_and_text(answer: str) -> tuple[str, str] | None:
@@ -41,6 +45,12 @@ def letter_and_text(answer: str) -> tuple[str, str] | None:
         return None
     match = _LABELLED.fullmatch(_plain_label(answer))
     return (match[1] or match[2], match[3]) if match else None
+
+
+def labelled_letter(answer: str) -> str | None:
+    """The letter that is marked as an option's at the head of an answer, whatever its text says; None for another."""
+    labelled = letter_and_text(answer) if names_option(answer) else None
+    return labelled[0] if labelled and not _OTHER_OPTION.match(labelled[1]) else None
 
 
 def names_option(answer: str) -> bool:

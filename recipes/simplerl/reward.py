@@ -12,13 +12,16 @@ import re
 from collections.abc import Sequence
 
 from grading.model_turn import own_turn
-from recipes.rewards import Reward, correct, verdicts
+from recipes.rewards import Reward, correctness, verdicts
 from tasks.problems import Problem
 
 RIGHT, WRONG, NO_BOX = 1.0, -0.5, -1.0
 BOX = "boxed"  # the published code looks for this word anywhere in the completion
 
-right = correct  # SimpleRL-Zoo's: 1 or 0
+
+def right(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
+    """SimpleRL-Zoo's: 1 for a right answer in the last box, else 0; None where the gold answer is unusable."""
+    return [correctness(verdict) for verdict in _box_verdicts(completions, problems)]
 
 
 def boxed_answer(completions: Sequence[str], problems: Sequence[Problem]) -> list[Reward]:
@@ -27,9 +30,13 @@ def boxed_answer(completions: Sequence[str], problems: Sequence[Problem]) -> lis
     The value is None where the gold answer is unusable. A box without an answer to judge, such as an empty one, counts
     as a box.
     """
-    boxes = [f"\\boxed{{{_published_answer(text)}}}" if "\\boxed" in text else text for text in completions]
-    judged = zip(completions, verdicts(boxes, problems), strict=True)
+    judged = zip(completions, _box_verdicts(completions, problems), strict=True)
     return [_reward(completion, verdict) for completion, verdict in judged]
+
+
+def _box_verdicts(completions: Sequence[str], problems: Sequence[Problem]) -> list[str]:
+    boxes = [f"\\boxed{{{_published_answer(text)}}}" if "\\boxed" in text else text for text in completions]
+    return verdicts(boxes, problems)
 
 
 def _published_answer(completion: str) -> str:

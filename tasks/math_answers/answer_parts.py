@@ -202,6 +202,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         shape, other_shape = ((len(one), len(one[0])) for one in (rows, other_rows))
         return shape == other_shape and all(same(*pair) for pair in pairs)
     ours, theirs = read_parts(_calculated_set(gold)), read_parts(_calculated_set(answer))
+    if ours.kind == "list" and theirs.kind == "leaf" and re.fullmatch(r"\s*\[.*\]\s*", answer):  # as programs print it
+        theirs = read_parts(answer.strip()[1:-1])
     if "tuple" in (ours.kind, theirs.kind):
         ours, theirs = (vector_parts(text) or parts for text, parts in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}

@@ -43,12 +43,13 @@ _MIRRORED = {">": "<", ">=": "<=", "=": "=", "!=": "!="}
 # |z|, ‖v‖, ⌊x⌋, P(…), E[X], sin A: what is a value whatever the letters in it are
 _ABSOLUTE = re.compile(r"\s*(?:\||\\lvert)(.+)(?:\||\\rvert)\s*")
 _WHOLE_QUANTITY = re.compile(
-    r"\s*(?:\\(?:lVert|Vert|\|)\s*.{1,60}\\(?:rVert|Vert|\|)|\\l(floor|ceil)(?![a-z]).{1,60}\\r\1|\\#.{1,30}"
+    r"\s*(?:\\(?:lVert|Vert|\|)\s*.{1,60}\\(?:rVert|Vert|\|)(?:_\w)?|\\l(floor|ceil)(?![a-z]).{1,60}\\r\1|\\#.{1,30}"
+    r"|\\(?:operatorname|mathrm|text)\s*\{\s*[a-zA-Z]{2,9}\s*\}\s*\\?[a-zA-Z]+(?:_\w)?"
     r"|\\(?:max|min|sup|inf|dim|det|deg|arg|rank)(?![a-z])\s*[a-zA-Z{(_].{0,60}"
     r"|\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])(?:\s*\^\s*\{?2\}?)?(?!.*(?<![a-zA-Z])[xy](?![a-zA-Z]))[^-+=]{1,40})\s*"
 )
 _APPLIED = re.compile(
-    r"\s*(?:\\(?:mathbb|mathcal|mathrm|operatorname|text)\s*\{\s*\w{1,9}\s*\}|\\Pr|\\gcd|[A-Z]\w{0,2}|[dfgh])(?:'|_\w)?\s*([(\[].*[)\]])\s*"
+    r"\s*(?:\\(?:mathbb|mathcal|mathrm|operatorname|text)\s*\{\s*\w{1,9}\s*\}|\\Pr|\\gcd|\(\s*[fgh]\s*\\circ\s*[fgh]\s*\)|[A-Z]\w{0,2}|[dfgh])(?:'|_\w)?\s*([(\[].*[)\]])\s*"
 )
 
 
@@ -105,7 +106,7 @@ def is_quantity(text: str) -> bool:
         applied and formulas.nesting(applied[1][1:-1]) + 1 == formulas.nesting(applied[1])
     ):
         return True
-    if absolute and (is_symbol(absolute[1]) or re.search(r"\\cu?a?p", absolute[1])):
+    if absolute and (is_symbol(absolute[1]) or re.search(r"\\(?:cup|cap|setminus)", absolute[1])):
         return absolute[1].strip() not in ("x", "y")
     formula = formulas.read(text.replace(":", "/").strip(), formulas.unknown_functions(text))
     if formula is None or not formula.symbols or re.search(r"(?:^|[-+])\s*\d+(?:\.\d+)?\s*(?=[-+]|$)", text):

@@ -189,6 +189,10 @@ FUNCTIONS |= {
     "max": _extreme(max), "min": _extreme(min), "Max": _extreme(max), "Min": _extreme(min),
     "gcd": _of_whole_numbers(math.gcd), "lcm": _of_whole_numbers(math.lcm),
     "binomial": _binomial, "comb": _binomial, "binom": _binomial, "Rational": divide,
+    "cis": lambda angle: CONTEXT.expj(_bounded(angle)), "root": root, "Gamma": lambda value: factorial(add(value, -1)),
     "factorial": factorial, "cbrt": lambda value: root(value, Fraction(3)),
     "Re": _of_complex("re"), "Im": _of_complex("im"), "arg": _of_complex("arg"), "conj": _of_complex("conj"),
+}  # fmt: skip
+FUNCTIONS |= {
+    "re": FUNCTIONS["Re"], "im": FUNCTIONS["Im"], "conjugate": FUNCTIONS["conj"],
 }  # fmt: skip

@@ -49,6 +49,7 @@ _ACCENTS = {
     "hat", "bar", "vec", "dot", "ddot", "tilde", "overline", "overrightarrow", "widehat", "widetilde", "underline",
     "mathbf", "boldsymbol", "bm", "mathcal", "mathbb", "mathfrak", "mathscr", "mathsf",
 }  # fmt: skip
+_STATES = {"ket", "bra"}
 _UPRIGHT = {"mathrm", "text", "operatorname", "mathit", "textit", "rm", "mbox", "textrm"}
 _UNKNOWN_FUNCTIONS = {*"fghFG", "\\phi", "\\varphi", "\\psi", "\\Phi", "\\Psi", "\\zeta", "\\Gamma"}
 _DIFFERENTIAL = re.compile(
@@ -60,9 +61,13 @@ _OPENED = {
     "\\lfloor": "\\rfloor",
     "\\lceil": "\\rceil",
     "\\lvert": "\\rvert",
+    "\\|": "\\|",
+    "\\lVert": "\\rVert",
     "{": "}",
     "\\{": "\\}",
 }
+_KET = re.compile(r"\|\s*([^|<>{}\\]{1,20}|\\[a-z]+)\s*\\rangle(?![a-zA-Z])")
+_IN_ANGLES = re.compile(r"\\langle(?![a-zA-Z])([^<>]{1,60}?)(?:\\rangle(?![a-zA-Z])|\|(?!.*\\rangle))", re.DOTALL)
 _MULTIPLIED = ("*", "/", "\\cdot", "\\times", "\\div", "\\ast", "×", "·")
 
 Point = Mapping[str, Any]
@@ -74,12 +79,13 @@ class Unreadable(Exception):
 
 
 class Formula(NamedTuple):
-    """A formula: its value at a point, its symbols, whether a number in it is decimal, and whether `i` occurs."""
+    """A formula: its value at a point, its symbols, and whether decimal numbers, `i`, and a floor occur in it."""
 
     value: Function
     symbols: frozenset[str]
     rounded: bool
     imaginary: bool
+    stepped: bool = False
 
 
 def read(text: str, functions: frozenset[str] = frozenset()) -> Formula | None:
@@ -128,13 +134,13 @@ class _Reader:
         self.functions = functions
         self.symbols: set[str] = set()
         self.bound: list[str] = []
-        self.rounded = self.imaginary = False
+        self.rounded = self.imaginary = self.stepped = False
 
     def whole(self) -> Formula:
         value = self.sum()
         if self.next:
             raise Unreadable
-        return Formula(value, frozenset(self.symbols), self.rounded, self.imaginary)
+        return Formula(value, frozenset(self.symbols), self.rounded, self.imaginary, self.stepped)
 
     @property
     def next(self) -> str:
@@ -192,13 +198,14 @@ class _Reader:
 
     def _starts_factor(self, argument: bool) -> bool:
         token = self.next
-        if token == "|":
-            return self.bars == 0
+        if token in ("|", "\\|"):
+            return self.bars == 0 or (token == "|" and bool(_KET.match(self.text, self.tokens[self.at][2])))
         if argument and token[:1] == "\\" and token[1:] in FUNCTIONS:
             return False
         return bool(token) and (
             token[0].isalnum()
             or token in _OPENED
+            or token == "\\langle"
             or (token[0] == "\\" and token[1:2].isalpha() and token not in (*_MULTIPLIED, *_OPENED.values()))
         )
 
@@ -291,12 +298,15 @@ class _Reader:
             return self.number()
         if token in ("(", "[", "{"):
             return self.bracketed(token)
-        if token == "|" or token == "\\lvert":
+        if token in ("|", "\\langle") and (special := self._of_states()):
+            return special
+        if token in ("|", "\\lvert", "\\|", "\\lVert"):
             return self.absolute(token)
         if token == "\\{" and self.at:  # not first: that is a set
             inside = self.bracketed(token)
             return lambda point: add(inside(point), multiply(-1, FUNCTIONS["floor"](inside(point))))
         if token in ("\\lfloor", "\\lceil"):
+            self.stepped = True
             name = "floor" if token == "\\lfloor" else "ceil"
             return self._after(self.bracketed(token), FUNCTIONS[name])
         if token[:1] == "\\" and token[1:2].isalpha():
@@ -313,11 +323,23 @@ class _Reader:
 
     def absolute(self, opening: str) -> Function:
         self.take()
-        bars, self.bars = self.bars, self.bars + 1 if opening == "|" else 0
+        bars, self.bars = self.bars, self.bars + 1 if opening in ("|", "\\|") else 0
         value = self.sum()
         self.bars = bars
-        self.take("|" if opening == "|" else "\\rvert")
+        self.take(_OPENED.get(opening, opening))
         return self._after(value, abs)
+
+    def _of_states(self) -> Function | None:
+        r"""`|0\rangle`, `\langle E\rangle` and `\langle 0|` as symbols."""
+        start = self.tokens[self.at][2]
+        ket, angles = _KET.match(self.text, start), _IN_ANGLES.match(self.text, start)
+        if (match := ket or angles) is None:
+            return None
+        while self.next and self.tokens[self.at][2] < match.end():
+            self.take()
+        kind = "ket" if ket else "angles" if match[0].endswith("rangle") else "bra"
+        inside = re.sub(r"[\s{}]", "", match[1])
+        return self.symbol(f"{kind}:{inside}", "")
 
     def command(self) -> Function:
         name = self.next[1:]
@@ -331,12 +353,39 @@ class _Reader:
             return lambda point: FUNCTIONS["binomial"](upper(point), lower(point))
         if name in ("sum", "prod"):
             return self.sum_with_bounds(add if name == "sum" else multiply)
-        if name in FUNCTIONS:
+        if name in FUNCTIONS and name != "Gamma":
             self.take()
             return self.function(name)
-        if name in ("pi", *_GREEK) or name in _ACCENTS | _UPRIGHT:
+        if name in ("partial", "nabla", "angle"):
+            return self.operator()
+        if name in ("overline", "bar") and (inside := self._conjugated()):
+            return inside
+        if name in ("pi", *_GREEK) or name in _ACCENTS | _UPRIGHT | _STATES:
             return self.name()
         raise Unreadable
+
+    def operator(self) -> Function:
+        r"""`\partial_x u`, `\nabla^2 u` and `\angle A` as symbols of their own."""
+        name = self.take()
+        while self.next in ("_", "^"):
+            name += self.take() + self.raw_group()
+        if self.next[1:] in _ACCENTS:
+            name += self.take() + self.raw_group()
+        elif self.next[1:] in _GREEK or (name == "\\angle" and self.next.isalpha()):
+            name += self.take()
+        elif self.next[:1].isalpha():
+            self.take_first(self.next[0])
+            name += self.take()
+        else:
+            raise Unreadable
+        return self.symbol(name, self._indices())
+
+    def _conjugated(self) -> Function | None:
+        r"""`\overline{a+bi}`; None for a name, as in `\overline{AB}`."""
+        if not re.match(r"\\(?:overline|bar)\s*\{[^{}]*[-+]", self.text[self.tokens[self.at][2] :]):
+            return None
+        self.take()
+        return self._after(self.bracketed("{"), FUNCTIONS["conj"])
 
     def letters(self) -> Function:
         run = self.next
@@ -364,7 +413,7 @@ class _Reader:
         r"""`\frac{dx}{dt}` is a symbol of its own, not a quotient of products; the operator alone is unreadable."""
         above, below = (re.sub(r"\\mathrm\s*\{\s*d\s*\}", "d", part) for part in (above, below))
         above, below = (re.sub(r"[{}\s]|\([a-z]\)$", "", part) for part in (above, below))
-        if not _DIFFERENTIAL.fullmatch(above) or not re.search(r"[a-zA-Z]", above.removeprefix("\\partial")[1:]):
+        if not _DIFFERENTIAL.fullmatch(above) or not re.search("[a-zA-Z]", re.sub(r"^(?:d|\\partial)", "", above)):
             raise Unreadable
         self.symbols = before
         return self.symbol(f"{above}/{below}", "")
@@ -423,6 +472,7 @@ class _Reader:
         if inverse and f"arc{name}" in FUNCTIONS:
             name, exponent = f"arc{name}", None
         function = FUNCTIONS[name]
+        self.imaginary |= name == "cis"
 
         def value(point: Point) -> Any:
             result = function(*(one(point) for one in arguments))
@@ -473,14 +523,18 @@ class _Reader:
 
     def name(self) -> Function:
         token = self.take()
-        if token[1:] in _ACCENTS:
+        if token[1:] in _ACCENTS | _STATES:
             name = f"{token[1:].replace('overline', 'bar').replace('wide', '')}:{self.raw_group()}"
         elif token[1:] in _UPRIGHT:
             name = self.raw_group()
-            if name in FUNCTIONS:
-                return self.function(name)
+            if name.lstrip("\\") in FUNCTIONS:
+                return self.function(name.lstrip("\\"))
         else:
             name = token
+        return self.symbol(name, self._name_marks(name))
+
+    def _name_marks(self, name: str) -> str:
+        """What belongs to a symbol and is no factor: an index, a prime, a star, a transposition, a place."""
         marks = ""
         if (
             re.fullmatch("[a-df-hj-zA-Z]", name)
@@ -489,10 +543,9 @@ class _Reader:
             and "." not in self.next
         ):
             marks = f"_{self.take()}"  # `x1`
-        while self.next in ("_", "'", "′"):
-            marks += f"_{self.raw_group()}" if self.take() == "_" else "'"
+        marks += self._indices()
         if special := re.match(
-            r"\^\s*\{?\s*(\*|\\prime|\\dagger|\\ast|\\star|')", self.text[self.tokens[self.at][2] :]
+            r"\^\s*\{?\s*(\*|\\prime|\\dagger|\\ast|\\star|\\top|\\intercal|')", self.text[self.tokens[self.at][2] :]
         ):
             self.take("^")
             self.raw_group()
@@ -502,7 +555,13 @@ class _Reader:
             if at:  # `I(0)` is a value of I, not a product
                 self.at += 3
                 marks += f"({at[1]})"
-        return self.symbol(name, marks)
+        return marks
+
+    def _indices(self) -> str:
+        marks = ""
+        while self.next in ("_", "'", "′"):
+            marks += f"_{self.raw_group()}" if self.take() == "_" else "'"
+        return marks
 
     def symbol(self, name: str, marks: str) -> Function:
         if not name or not re.search(r"[a-zA-Z]", name):

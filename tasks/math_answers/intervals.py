@@ -5,20 +5,24 @@ from __future__ import annotations
 import itertools
 import re
 from decimal import Decimal
+from fractions import Fraction
 from typing import NamedTuple
 
-from tasks.math_answers import closed_forms
+from tasks.math_answers import closed_forms, equations, formulas, values_at_points
 from tasks.math_answers.exact_comparison import normalise
 
 SYMBOL = r"(?:[a-zA-Z]|\\(?!in(?:fty)?\b|pi\b|le|ge|lt|gt|ne|cup)[a-zA-Z]+)'?(?:_(?:\w|\{\w+\}))?"
 _RELATION = re.compile(r"\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z])|<=|>=|<|>")
-_UNEQUAL = re.compile(rf"\s*{SYMBOL}\s*(?:\\neq?(?![a-zA-Z])|!=)(.+)")
+_UNEQUAL = re.compile(rf"\s*{SYMBOL}\s*(?:\\neq?(?![a-zA-Z])|!=)([^<>=]+)")
 _MEMBER = re.compile(rf"\s*{SYMBOL}\s*\\in(?![a-zA-Z])")
 _BUILDER = re.compile(
     rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
 )
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
-_ALL_REALS = re.compile(r"(?:\\text\s*\{\s*)?all real (?:numbers|values)(?: of [a-z])?\s*\}?", re.IGNORECASE)
+_ALL_REALS = re.compile(
+    r"(?:\\text\s*\{\s*)?(?:all )?(?:the )?(?:real numbers|(?<=all )real values|(?<=all )reals)(?: of [a-z])?\s*\}?",
+    re.IGNORECASE,
+)
 _REALS = re.compile(r"\\mathbb\s*\{?R\}?|\\R(?![a-zA-Z])")
 # As plain notation writes them
 _SIGNED = {
@@ -32,9 +36,13 @@ _OVER_REALS = re.compile(rf",\s*{SYMBOL}\s*\\in\s*(?:\\mathbb\s*\{{?R\}}?|\\R)\s
 _AND = re.compile(
     r"\\(?:text|mathrm|mbox)\s*\{\s*and\s*\}|\\(?:land|wedge|cap)(?![a-zA-Z])|(?<![a-zA-Z\\])and(?![a-zA-Z])"
 )
+_COMMA = re.compile(r",(?![^(\[{]*[)\]}])")  # outside brackets
 _SIDES = re.compile(rf"{_RELATION.pattern}|{_OR.pattern}|{_AND.pattern}|,")
-_WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|-|\\smallsetminus)\s*(?=\\\{)")
+_WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|\\smallsetminus|(?<=[}R)\]])\s*-)\s*(?=\\\{|[(\[])")
 _INFINITY = Decimal("Infinity")
+_LETTER = re.compile(r"\\[a-zA-Z]+(?:_(?:\w|\{\w+\}))?|[a-zA-Z](?:_(?:\w|\{\w+\}))?")
+_NEAR = Fraction(1, 10**12)  # beside an end, where a condition is tried
+_VALID_POINTS = 3  # values of parameters at which sets have to agree
 
 
 class Interval(NamedTuple):
@@ -51,6 +59,8 @@ def _end_value(text: str) -> Decimal | None:
     if text in ("\\infty", "-\\infty"):
         return -_INFINITY if text[0] == "-" else _INFINITY
     values = closed_forms.closed_form_values(normalise(text))
+    if values is None and (formula := formulas.read(text)) and not formula.symbols:
+        return values_at_points.decimal_value(formula)
     return values[0] if values is not None and len(values) == 1 and "," not in text else None
 
 
@@ -74,7 +84,7 @@ def _read_condition(text: str) -> list[Interval] | None:
             return None
         return [Interval(one.low - center, one.open_low, one.high - center, one.open_high) for one in around]
     if match := _UNEQUAL.fullmatch(text):
-        return _all_except(f"\\{{{match[1]}\\}}")
+        return _all_except(match[1])
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
     places = [index for index, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
     if len(places) != 1 or len(sides) not in (2, 3) or (len(sides) == 3 and places != [1]):
@@ -101,15 +111,40 @@ def _around_zero(sign: str, size: str) -> list[Interval] | None:
     return [Interval(-_INFINITY, True, -value, opened), Interval(value, opened, _INFINITY, True)]
 
 
-def _intersection(texts: list[str]) -> list[Interval] | None:
-    """What two conditions leave together, if that is one interval."""
-    sets = [_read_condition(text) for text in texts]
-    if len(sets) != 2 or not sets[0] or not sets[1] or len(sets[0]) != 1 or len(sets[1]) != 1:
-        return None
-    one, other = sets[0][0], sets[1][0]
-    low, open_low = max((one.low, one.open_low), (other.low, other.open_low))
-    high, closed = min((one.high, not one.open_high), (other.high, not other.open_high))
-    return [Interval(low, open_low, high, not closed)] if low < high else None
+def _intersection(one: list[Interval], other: list[Interval]) -> list[Interval]:
+    """What belongs to both."""
+    both = []
+    for first, second in itertools.product(one, other):
+        low, open_low = max((first.low, first.open_low), (second.low, second.open_low))
+        high, closed = min((first.high, not first.open_high), (second.high, not second.open_high))
+        if low < high or (low == high and closed and not open_low):
+            both.append(Interval(low, open_low, high, not closed))
+    return both
+
+
+def _complement(intervals: list[Interval]) -> list[Interval]:
+    """What does not belong to disjoint intervals in order."""
+    ends = [
+        (-_INFINITY, True),
+        *((end, opened) for one in intervals for end, opened in (one[:2], one[2:])),
+        (_INFINITY, True),
+    ]
+    gaps = []
+    for (low, low_opened), (high, high_opened) in zip(ends[::2], ends[1::2], strict=True):
+        opened = (low == -_INFINITY or not low_opened, high == _INFINITY or not high_opened)
+        if low < high or (low == high and not any(opened)):
+            gaps.append(Interval(low, opened[0], high, opened[1]))
+    return gaps
+
+
+def _read_all(texts: list[str]) -> list[Interval] | None:
+    """What several conditions leave together."""
+    left = [Interval(-_INFINITY, True, _INFINITY, True)]
+    for text in texts:
+        if (members := _read_part(text)) is None:
+            return None
+        left = _intersection(left, _merged(members))
+    return left
 
 
 def _read_two_conditions(texts: list[str]) -> list[Interval] | None:
@@ -117,18 +152,21 @@ def _read_two_conditions(texts: list[str]) -> list[Interval] | None:
     sets = [_read_condition(text) for text in texts]
     if not sets[0] or not sets[1]:
         return None
-    together = _intersection(texts)
-    if together is None:
+    together = _intersection(sets[0], sets[1])
+    if not together:
         return sets[0] + sets[1]
-    return together if together[0].low.is_finite() and together[0].high.is_finite() else None
+    return together if len(together) == 1 and together[0].low.is_finite() and together[0].high.is_finite() else None
 
 
 def _all_except(points: str) -> list[Interval] | None:
-    values = [_end_value(part) for part in points.strip().removeprefix("\\{").removesuffix("\\}").split(",")]
-    if any(value is None for value in values):
-        return None
-    ends = [-_INFINITY, *sorted({value for value in values if value is not None}), _INFINITY]
-    return [Interval(low, True, high, True) for low, high in itertools.pairwise(ends)]
+    values: set[Decimal] = set()
+    for part in points.split(","):
+        signs = "+-" if "\\pm" in part else "+"
+        ends = [_end_value(part.replace("\\pm", sign if sign == "-" else "")) for sign in signs]
+        if None in ends:
+            return None
+        values |= {value for value in ends if value is not None}
+    return _complement([Interval(value, False, value, False) for value in sorted(values)])
 
 
 def _read_part(text: str) -> list[Interval] | None:
@@ -138,8 +176,13 @@ def _read_part(text: str) -> list[Interval] | None:
     if _ALL_REALS.fullmatch(text):
         return [Interval(-_INFINITY, True, _INFINITY, True)]
     if len(conditions := _AND.split(text)) > 1:
-        return _intersection(conditions)
-    if len(conditions := text.split(",")) == 2 and all(map(_RELATION.search, conditions)):
+        return _read_all(conditions)
+    if cut := _WITHOUT.search(text):
+        whole, removed = _read_part(text[: cut.start()]), _read_part(text[cut.end() :])
+        return _intersection(_merged(whole), _complement(_merged(removed))) if whole and removed else None
+    if len(conditions := _COMMA.split(text)) > 1 and all(map(_UNEQUAL.fullmatch, conditions)):
+        return _read_all(conditions)
+    if len(conditions) == 2 and all(map(_RELATION.search, conditions)):
         return _read_two_conditions(conditions)
     if text[:1] + text[-1:] in ("][", "]]", "[["):  # French: an end that looks away is open
         text = ("(" if text[0] == "]" else "[") + text[1:-1] + (")" if text[-1] == "[" else "]")
@@ -155,9 +198,7 @@ def _read_part(text: str) -> list[Interval] | None:
                 )
                 for low, opened, high in halves
             ]
-        if not rest.strip():
-            return [Interval(-_INFINITY, True, _INFINITY, True)]
-        return _all_except(rest[cut.end() :]) if (cut := _WITHOUT.match(rest)) else None
+        return None if rest.strip() else [Interval(-_INFINITY, True, _INFINITY, True)]
     if text.startswith("\\{") and text.endswith("\\}"):
         values = [_end_value(part) for part in text[2:-2].split(",")]
         return None if None in values else [Interval(v, False, v, False) for v in values if v is not None]
@@ -192,6 +233,11 @@ def read_intervals(text: str) -> list[Interval] | None:
         if members is None:
             return None
         intervals += members
+    return _merged(intervals)
+
+
+def _merged(intervals: list[Interval]) -> list[Interval]:
+    """Disjoint intervals, in order."""
     merged: list[Interval] = []
     for one in sorted(intervals):
         last = merged[-1] if merged else None
@@ -206,9 +252,10 @@ def read_intervals(text: str) -> list[Interval] | None:
 def is_ambiguous(text: str) -> bool:
     """Whether a text may as well be a point or a list: `(2, 5)`, `{1}`."""
     text = text.strip()
-    return "\\cup" not in text and ((text[:1] == "(" and text[-1:] == ")" and "infty" not in text) or bool(
-        text.startswith("\\{") and not _BUILDER.fullmatch(text)
-    ))  # fmt: skip
+    if re.search(r"\\(?:cup|cap|setminus)(?![a-z])", text):
+        return False
+    is_pair = text[:1] == "(" and text[-1:] == ")" and "infty" not in text
+    return is_pair or (text.startswith("\\{") and not _BUILDER.fullmatch(text))
 
 
 def compare(gold: str, answer: str) -> bool | None:
@@ -219,13 +266,81 @@ def compare(gold: str, answer: str) -> bool | None:
     names = [_stated_symbols(text) for text in (gold, answer)]
     if ours and theirs and names[0] and names[1] and names[0] != names[1]:
         return False
+    if (ours is None) != (theirs is None):
+        solved = _solves(ours or theirs or [], answer if ours else gold, names[0 if ours else 1])
+        if solved is not None:
+            return solved
+    if ours is None and theirs is None:
+        return _compare_with_parameters(gold, answer)
     if ours and _count_symbols(answer) > 1:
         return False
     if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
         return None
+    return _is_same(ours, theirs)
+
+
+def _is_same(ours: list[Interval], theirs: list[Interval]) -> bool:
     return len(ours) == len(theirs) and all(
         (a.open_low, a.open_high) == (b.open_low, b.open_high)
         and _is_same_end(a.low, b.low)
         and _is_same_end(a.high, b.high)
         for a, b in zip(ours, theirs, strict=True)
     )
+
+
+def _solves(intervals: list[Interval], text: str, names: set[str]) -> bool | None:
+    """Whether intervals are what solves an inequality in one symbol, such as `x^2<4`; None for any other text.
+
+    Tried at the ends, just beside them, between and beyond them.
+    """
+    relation = equations.read_relation(text, frozenset())
+    symbols = frozenset().union(*(side.symbols for side in relation.sides)) if relation else frozenset()
+    if relation is None or len(symbols) != 1 or "=" in relation.signs:
+        return None
+    (symbol,) = symbols
+    if names and symbol not in names:
+        return False
+    ends = [Fraction(end) for one in intervals for end in (one.low, one.high) if end.is_finite()]
+    around = sorted(
+        {end + step for end in ends for step in (-100, -1, -_NEAR, 0, _NEAR, 1, 100)}
+        or {Fraction(n) for n in (-9, 0, 9)}
+    )
+    between = [low + (high - low) * Fraction(n, 97) for low, high in itertools.pairwise(around) for n in (13, 51, 90)]
+    for value in (*around, *between):
+        inside = any(_is_inside(value, one) for one in intervals)
+        if values_at_points.is_true_at({symbol: value}, relation.sides, relation.signs) != inside:
+            return False
+    return True
+
+
+def _is_inside(value: Fraction, one: Interval) -> bool:
+    low, high = (Fraction(end) if end.is_finite() else None for end in (one.low, one.high))
+    above = low is None or value > low or (value == low and not one.open_low)
+    return above and (high is None or value < high or (value == high and not one.open_high))
+
+
+def _compare_with_parameters(gold: str, answer: str) -> bool | None:
+    """Compare sets whose ends have symbols, such as `[-a,a]` and `|x| <= a`, at several values of these symbols."""
+    bracketed = [
+        text for text in (gold, answer) if text.strip()[:1] in "([" and text.strip()[-1:] in ")]" and "," in text
+    ]
+    if not bracketed:
+        return None
+    parameters = sorted({name for text in bracketed for name in _LETTER.findall(text) if re.fullmatch(SYMBOL, name)})
+    agreeing = 0
+    for point in values_at_points.points(parameters) if parameters else ():
+        ours, theirs = (read_intervals(_with_values(text, point)) for text in (gold, answer))
+        if not ours and not theirs:
+            continue
+        if not ours or not theirs or not _is_same(ours, theirs):
+            return None
+        agreeing += 1
+    return True if agreeing >= _VALID_POINTS else None
+
+
+def _with_values(text: str, point: dict[str, Fraction]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[0]
+        return f"(\\frac{{{point[name].numerator}}}{{{point[name].denominator}}})" if name in point else name
+
+    return _LETTER.sub(value, text)

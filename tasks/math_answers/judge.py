@@ -32,7 +32,7 @@ _WRAPPED = re.compile(
 )
 _ANNOUNCED = re.compile(
     r"\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?|^(?:the )?(?:final )?answer(?: is|:)"
-    r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?|应?选择?)(?:是|为)?\s*[:：]?",
+    r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?|应?选(?:择|项)?)(?:是|为)?\s*[:：]?",
     re.IGNORECASE,
 )
 _MONEY = re.compile(r"([-+]?)\\\$\s*(\d[\d,]{0,30}(?:\.\d{1,9})?)")
@@ -59,7 +59,7 @@ _SHORT_WORDS = {
 }
 _EMPTY = re.compile(
     r"\$?(?:\\(?:emptyset|varnothing)|∅|\\\{\s*\\\}|empty set|"
-    r"(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\.?\$?",
+    r"none|(?:there (?:is|are) )?no (?:real )?solutions?(?: exists?)?)\.?\$?",
     re.IGNORECASE,
 )
 _RADIANS = re.compile(r"\\pi(?![a-zA-Z])|π|(?<![a-zA-Z\\])rad(?:ians?)?(?![a-zA-Z])")
@@ -67,9 +67,13 @@ _TOO_LARGE = re.compile(
     r"\d\s*\^\s*\{?\s*\d+\s*\^|\^\s*[{(]?\s*-?\d{5,}|\d{5,}\s*!|\}\s*!"
 )  # that sympy would write down
 LONGEST_PARSED, DEEPEST_PARSED = 1000, 12  # characters, brackets: of answers that math-verify's parser is given
-_SYMPY_LOG = re.compile(r"\\log\(([^,()]+)\)")
-_SYMPY_I = re.compile(r"(?<![\w}\\])I(?![\w{])")
-_HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_\{?([a-jl-zA-Z])\}?(?![a-zA-Z])")
+_PLAIN_LOG = re.compile(r"(?<![a-zA-Z\\{])log(?=\s*\()")  # sympy's, to base e
+_PLAIN_E = re.compile(r"(?<![\w\\}])E(?=\s*\*)|(?<=\*)\s*E(?!\w)")
+_PLAIN_I = re.compile(r"(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
+_VARIANT = re.compile(r"\\var(?=(?:epsilon|phi|theta|rho)(?![a-zA-Z]))")
+_NUMBER_SET = re.compile(r"\s*\\mathbb\s*\{?\s*([NZQRC])\s*\}?\s*")
+_HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_(?:\{([a-jl-zA-Z]|\d?[a-z][-+]?\d?)\}|([a-jl-zA-Z]))(?![a-zA-Z])")
+_PRIMED_NUMBER = re.compile(r"\d\s*(?:['′\"]|\^\s*\{?\s*\\prime)")  # neither a unit nor a number
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -120,12 +124,7 @@ def _judge_plain(gold: str, answer: str, meta: dict[str, Any]) -> str:
 def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
     """The verdict on two answers without parts."""
     both = gold.split("\\approx")
-    if (
-        len(both) == 2
-        and all(map(str.strip, both))
-        and "=" not in gold
-        and not equations.is_symbol(both[0].replace("\\pi", "1"))
-    ):
+    if len(both) == 2 and all(map(str.strip, both)) and not equations.is_symbol(both[0].replace("\\pi", "1")):
         return _verdict(any(_judge_plain(one.strip(), answer, meta) == "correct" for one in both))
     exact, rounded = equations.exact_and_rounded(answer)
     if rounded:  # the exact value stands before the sign, or the rounded one is asked for
@@ -161,7 +160,8 @@ def _judge_single(gold: str, answer: str, meta: dict[str, Any]) -> str:
         ratio = units.conversion_factor(expected[1], answer_split[1])
         if ratio is None:
             return "wrong"
-        gold, answer = expected[0], answer_split[0] if ratio == 1 else f"({answer_split[0]})\\cdot {ratio:f}"
+        factor = f"\\cdot\\frac{{{ratio.numerator}}}{{{ratio.denominator}}}"
+        gold, answer = expected[0], answer_split[0] if ratio == 1 else f"({answer_split[0]}){factor}"
         same = compare_exactly(gold, answer)
         if same is not None and not _has_tolerance(meta):
             return _verdict(same)
@@ -188,13 +188,11 @@ def _judge_formulas(gold: str, answer: str, meta: dict[str, Any]) -> str:
 def _read_alike(gold: str, answer: str, functions: frozenset[str]) -> tuple[Formula | None, Formula | None]:
     """Both as formulas, without a text at the end; a unit in letters, and `I` for `i`, as the gold has them."""
     gold, answer = units.without_text(gold), units.without_text(answer)
-    if "\\ln" in gold and "\\log" not in gold:
-        answer = _SYMPY_LOG.sub(r"\\ln(\1)", answer)
     if ("\\sum" in gold) != ("\\sum" in answer):
-        gold, answer = (_HARMONIC.sub(r"(\\sum_{k=1}^{\1}\\frac{1}{k})", text) for text in (gold, answer))
+        gold, answer = (_HARMONIC.sub(r"(\\sum_{k=1}^{\1\2}\\frac{1}{k})", text) for text in (gold, answer))
     ours, theirs = formulas.read(gold, functions), formulas.read(answer, functions)
     if ours and theirs and ours.imaginary and "I" in theirs.symbols - ours.symbols:
-        theirs = formulas.read(_SYMPY_I.sub("i", answer), functions)
+        theirs = formulas.read(_PLAIN_I.sub("i", answer), functions)
     if ours and theirs and ours.symbols ^ theirs.symbols == {"c", "C"}:
         theirs = _with_constant(ours, theirs)
     if ours and not ours.symbols and (theirs is None or theirs.symbols) and (bare := units.without_letters(answer)):
@@ -227,6 +225,9 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     unit = (meta.get("unit") or "").strip("$ ")
     if unit and answer.endswith(unit):
         answer = answer.removesuffix(unit)
+    gold, answer = _in_one_alphabet(gold, answer)
+    if (number_set := _NUMBER_SET.fullmatch(gold)) and _without_wrapping(answer) == number_set[1]:
+        return "correct"
     if gold.count("{") != gold.count("}") or gold.replace("\\$", "").count("$") % 2 == 1:
         return _by_math_verify(gold, answer, meta)
     letter = _without_wrapping(gold).strip("() ")
@@ -240,6 +241,19 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     elif _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer):
         return "correct"
     return _judge_plain(*_in_one_measure(gold, answer), meta)
+
+
+def _in_one_alphabet(gold: str, answer: str) -> tuple[str, str]:
+    r"""Letters that are written in two ways as the gold has them: `\varepsilon`, sympy's `E` and `log` to base e."""
+    if not any(
+        _VARIANT.search(text) and re.search(r"\\(?:epsilon|phi|theta|rho)(?![a-zA-Z])", text) for text in (gold, answer)
+    ):
+        gold, answer = (_VARIANT.sub(r"\\", text) for text in (gold, answer))
+    if "E" not in gold:
+        answer = _PLAIN_E.sub("e", answer)
+    if "\\ln" in gold and "\\log" not in gold:
+        answer = _PLAIN_LOG.sub("ln", answer)
+    return gold, answer
 
 
 def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
@@ -328,7 +342,7 @@ def parse_whole(text: str, limit: float) -> tuple[Any, str]:
     from sympy import Basic, Derivative
 
     nesting = max(formulas.nesting(text), text.count("|") // 2)
-    if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text):
+    if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text) or _PRIMED_NUMBER.search(text):
         return None, text
     cleaned = normalize_latex(
         text, NormalizationConfig(basic_latex=True, malformed_operators=True, nits=True, boxed="none")

@@ -16,7 +16,10 @@ _SIGNS = str.maketrans({
     "∪": r"\cup ", "ℝ": r"\mathbb{R}", "ℤ": r"\mathbb{Z}", "ℕ": r"\mathbb{N}", "ℚ": r"\mathbb{Q}", "∖": r"\setminus ",
     "∅": r"\emptyset ", "∈": r"\in ", "−": "-", "–": "-", "²": "^{2}", "³": "^{3}", "½": r"\frac{1}{2}", "√": r"\sqrt ",
     "°": r"^{\circ}", "≡": r"\equiv ", "≈": r"\approx ", "\u00a0": " ", "\u202f": " ", "\u2009": " ", "~": " ", "$": "",
-    "¢": r"\text{ cents}",
+    "¢": r"\text{ cents}", "⩾": r"\ge ", "⩽": r"\le ", "≧": r"\ge ", "≦": r"\le ", "∶": ":", "℃": r"^{\circ}C",
+    "℉": r"^{\circ}F", "⋅": r"\cdot ", "∙": r"\cdot ", "∩": r"\cap ", "⁄": "/", "±": r"\pm ", "∓": r"\mp ",
+    "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ", "∠": r"\angle ", "∛": r"\sqrt[3] ",
+    "∧": r"\land ", "∨": r"\lor ", "∑": r"\sum ", "⟨": r"\langle ", "⟩": r"\rangle ",
 })  # fmt: skip
 _SIGNS |= {
     ord(sign): "\\frac{{{}}}{{{}}}".format(*unicodedata.normalize("NFKC", sign).split("\u2044"))
@@ -26,9 +29,10 @@ _CHINESE_UNITS = {
     "千米": "km", "公里": "km", "厘米": "cm", "毫米": "mm", "分米": "dm", "米": "m", "千克": "kg", "公斤": "kg",
     "克": "g", "毫升": "ml", "升": "l", "秒": "s", "分钟": "min", "小时": "h", "天": "day",
 }  # fmt: skip
-_CHINESE_UNIT = re.compile(rf"(?<=[\d}}])\s*(平方|立方)?({'|'.join(_CHINESE_UNITS)})$")
+_CHINESE_UNIT = re.compile(rf"(?<=[\d}}])\s*(平方|立方)?({'|'.join(_CHINESE_UNITS)})(?:(?:/|每)(小?时|秒|分钟?))?$")
+_CHINESE_TIMES = {"小时": "h", "时": "h", "秒": "s", "分": "min", "分钟": "min"}
 _CHINESE_WORD = re.compile(r"(?<=[\d}])\s*[^\W\da-zA-Z或和与及万亿千百十分之不非错误]{1,4}(?:/[^\W\da-zA-Z]{1,4})?$")
-_CHINESE_BEFORE = re.compile(r"^(?:一?共有?|总共|约为?|大约|等于|是|为|有)\s*(?=\d)")
+_CHINESE_BEFORE = re.compile(r"^(?:一?共有?|总共|约等于|约为?|大约|等于|是|为|有)\s*(?=\d)")
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
 _REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
@@ -53,6 +57,7 @@ _ROOT = re.compile(r"(?<![a-zA-Z\\])sqrt")
 _SHORT_ROOT = re.compile(r"\\sqrt\s*(\d++)")
 _POWER = re.compile(r"\^\s*(-?\d+\.\d+|-?\d\d+|-\d)")
 _FUNCTION = re.compile(r"(?<![a-zA-Z\\])(arcsin|arccos|arctan|sin|cos|tan|cot|sec|csc|ln|log|exp|pi)(?![a-zA-Z])")
+_LOG_OF_BASE = re.compile(r"(?<![a-zA-Z\\])log(2|10)\s*\(")
 _PERCENT = re.compile(r"(?<=[\d\s}])\s*(?:\\(?:text|mathrm)\s*\{\s*percent\s*\}|(?:per ?cent|pct)(?![a-zA-Z]))")
 _NATURAL = re.compile(r"\\log\s*_\s*(?:e|\{\s*e\s*\})")
 _ARGUMENT = r"\s*(?:\{([^{}]{1,20})\}|(\w))"
@@ -73,17 +78,30 @@ _PARTS_OF_SETS = {
 }  # fmt: skip
 _SHORT_SIGNS = [(r"\\geq(?:slant)?|\\ge", ">="), (r"\\leq(?:slant)?|\\le", "<="), (r"\\neq?", "!="), (r"\\gt", ">")]
 _SHORT_SIGNS += [(r"\\lt", "<"), (r"\\ast|\\times|\\star", "*"), (r"[\s{}]", "")]
+_IN_WORDS = re.compile(
+    r"^(?:\\text\s*\{\s*)?(?:all |the )*(?:(positive|negative|non-?negative) )?"
+    r"(integers|rational numbers|rationals)\s*\}?$",
+    re.IGNORECASE,
+)
+_ZERO_JOINED = re.compile(r"^\\mathbb\{([NZQC])\}(\^\{\+\})?\s*(\\cup|\\setminus|\\backslash|-)\s*\\\{\s*0\s*\\\}$")
 _FOR_INTEGERS = re.compile(
-    r"(?<=[\w}).])\s*,?\s*(?:\\text\s*\{\s*,?\s*(?:for|where)\s+(?:(?:an|any|all|some|every)\s+)?integers?\s*\}\s*[kmn]"
-    r"|(?:\\text\s*\{\s*,?\s*(?:for|where)\s*\}\s*|[,(]\s*)[kmn]\s*\\in\s*\\mathbb\s*\{?\s*Z\s*\}?\s*\)?)$"
+    r"(?<=[\w}).])\s*,?\s*(?:\\text\s*\{\s*,?\s*(?:for|where)\s+(?:(?:an|any|all|some|every)\s+)?integers?\s*\}\s*([kmn])"
+    r"|(?:\\text\s*\{\s*,?\s*(?:for|where)\s*\}\s*|[,(]\s*)([kmn])\s*\\in\s*\\mathbb\s*\{?\s*Z\s*\}?\s*\)?)$"
 )
 _INFINITY = re.compile(r"(?<![a-zA-Z\\])(?:oo|inf|[iI]nfinity)(?![a-zA-Z(_])")
 # What sympy prints
 _SYMPY_INTERVAL = re.compile(r"Interval(\.open|\.Lopen|\.Ropen)?\s*\(([^,()]+),([^,()]+)\)")
 _SYMPY_SET = re.compile(r"FiniteSet\s*\((.*)\)")
-_SYMPY_EQUATION = re.compile(r"Eq\s*\(([^,]+),([^,]+)\)")
+_SYMPY_RELATION = re.compile(r"(Eq|Ne|Gt|Ge|Lt|Le)\s*\(([^,]+),([^,]+)\)")
+_SYMPY_SIGNS = {"Eq": "=", "Ne": r"\ne ", "Gt": ">", "Ge": r"\ge ", "Lt": "<", "Le": r"\le "}
+_SYMPY_UNION = re.compile(r"Union\s*\((.*)\)")
+_SYMPY_SUM = re.compile(r"Sum\s*\((.+),\s*\((\w+),([^,()]+),([^,()]+)\)\)")
+_SYMPY_NAMES = {"EmptySet": r"\emptyset", "set()": r"\emptyset", "lamda": r"\lambda", "S.EmptySet": r"\emptyset"}
+_SYMPY_NUMBER = re.compile(r"(?<![a-zA-Z\\])S\((\d+)\)")
+_SYMPY_GAMMA = re.compile(r"(?<![a-zA-Z\\])gamma(?=\()")
+_OVER = re.compile(r"\{([^{}]*?)\s*\\over(?![a-zA-Z])\s*([^{}]*)\}|^([^{}\\]*?)\s*\\over(?![a-zA-Z])\s*([^{}\\]*)$")
 _GREEK_WORD = re.compile(
-    r"(?<![a-zA-Z\\])(?=[a-z])(alpha|beta|gamma|delta|epsilon|theta|lambda|mu|nu|xi|rho|sigma|tau|phi|chi|psi|omega)(?![a-zA-Z])"
+    r"(?<![a-zA-Z\\])(?=[a-z])(alpha|beta|gamma|delta|epsilon|theta|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega)(?![a-zA-Z])"
 )
 _MATRIX = re.compile(r"(?:Matrix|matrix|np\.array|array)\s*\(\s*(\[.*\])\s*\)", re.DOTALL)
 _LARGE = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
@@ -96,7 +114,7 @@ _DEGREE = (
 _ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
 _DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
 _ARC_MINUTES = re.compile(rf"(\d{{1,9}}){_DEGREE}\s*(\d{{1,2}})\s*(?:'|′|\^\s*\{{?\s*\\prime(?![a-zA-Z])\s*\}}?)")
-_TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])")
+_TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])|(?<![a-zA-Z])cis(?![a-zA-Z])")
 
 
 def _brace_arguments(text: str) -> str:
@@ -138,7 +156,8 @@ def _write_binomials(text: str) -> str:
 
 def _unit_in_english(match: re.Match[str]) -> str:
     power = {"平方": "square ", "立方": "cubic "}.get(match[1] or "", "")
-    return f"\\text{{ {power}{_CHINESE_UNITS[match[2]]}}}"
+    rate = f"/{_CHINESE_TIMES[match[3]]}" if match[3] else ""
+    return f"\\text{{ {power}{_CHINESE_UNITS[match[2]]}{rate}}}"
 
 
 def _without_sympy(text: str) -> str:
@@ -148,11 +167,16 @@ def _without_sympy(text: str) -> str:
         return f"{low}{match[2]},{match[3]}{high}"
     if match := _SYMPY_SET.fullmatch(text):
         return f"\\{{{match[1]}\\}}"
-    if match := _SYMPY_EQUATION.fullmatch(text):
-        return f"{match[1]}={match[2]}"
+    if match := _SYMPY_RELATION.fullmatch(text):
+        return f"{match[2]}{_SYMPY_SIGNS[match[1]]}{match[3]}"
+    if match := _SYMPY_UNION.fullmatch(text):
+        return " \\cup ".join(map(_without_sympy, re.split(r",\s*(?=[IFU])", match[1])))
+    if match := _SYMPY_SUM.fullmatch(text):
+        return f"\\sum_{{{match[2]}={match[3]}}}^{{{match[4]}}}({match[1]})"
     if (match := _MATRIX.fullmatch(text)) and "[" not in match[1][1:]:
         return "\\begin{pmatrix}" + match[1][1:-1].replace(",", "\\\\") + "\\end{pmatrix}"
-    text = _MATRIX.sub(r"\1", text)
+    text = _SYMPY_NUMBER.sub(r"\1", _MATRIX.sub(r"\1", _SYMPY_NAMES.get(text, text)))
+    text = _SYMPY_GAMMA.sub(r"\\operatorname{Gamma}", text)
     return text if "\\" in text else _GREEK_WORD.sub(r"\\\1", text)
 
 
@@ -167,6 +191,21 @@ def _number_set(match: re.Match[str]) -> str:
     if letter == "N" and script == "_0":
         letter, kind = "Z", "_{\\ge 0}"
     return match[0] if script and kind is None else f"\\mathbb{{{letter}}}{kind or ''}"
+
+
+def _set_in_words(match: re.Match[str]) -> str:
+    sign = {"p": "^{+}", "ne": "^{-}", "no": "_{\\ge 0}"}
+    kind = (match[1] or "").lower()
+    letter = "Z" if match[2].lower().startswith("i") else "Q"
+    return f"\\mathbb{{{letter}}}{sign.get(kind[:1], sign.get(kind[:2], ''))}"
+
+
+def _joined_zero(match: re.Match[str]) -> str:
+    r"""`\mathbb{N}\cup\{0\}` as `\mathbb{Z}_{\ge 0}`, `\mathbb{C}\setminus\{0\}` as `\mathbb{C}^{*}`."""
+    letter, positive, sign = match.groups()
+    if sign == "\\cup":
+        return f"\\mathbb{{{'Z' if letter == 'N' else letter}}}_{{\\ge 0}}" if positive or letter == "N" else match[0]
+    return match[0] if positive else "\\mathbb{Z}^{+}" if letter == "N" else f"\\mathbb{{{letter}}}^{{*}}"
 
 
 def _write_choices(text: str) -> str:
@@ -212,6 +251,8 @@ def plain(text: str) -> str:
         .rstrip(".,;")
         .strip()
     )
+    if "\\over" in text:
+        text = _OVER.sub(lambda match: f"\\frac{{{match[1] or match[3]}}}{{{match[2] or match[4]}}}", text)
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^").replace(":=", "=")))
     if not text.isascii():
         text = _CHINESE_BEFORE.sub("", text)
@@ -228,9 +269,13 @@ def plain(text: str) -> str:
     text = _LARGE_WORD.sub(lambda match: f"\\cdot10^{{{_LARGE[match[1]]}}} ", _OHM.sub("Ω", text))
     if text[:1] == "{" and text[-1:] == "}" and "," in text and text.count("{") == 1:
         text = ", ".join(text[1:-1].split(","))  # a list or a set
-    text = _NUMBER_SET.sub(_number_set, _FOR_INTEGERS.sub("", text))
+    if integers := _FOR_INTEGERS.search(text):
+        text = re.sub(rf"(?<![a-zA-Z\\]){integers[1] or integers[2]}(?![a-zA-Z])", "k", text)
+    text = _NUMBER_SET.sub(_number_set, _IN_WORDS.sub(_set_in_words, _FOR_INTEGERS.sub("", text)))
+    text = _ZERO_JOINED.sub(_joined_zero, text)
     text = _INFINITY.sub(r"\\infty", _write_choices(_without_sympy(text)))
     text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
+    text = _LOG_OF_BASE.sub(r"\\log_{\1}(", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
     text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _write_binomials(text)))
     if _TRIGONOMETRIC.search(text):

@@ -3,37 +3,62 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from fractions import Fraction
 
 from tasks.math_answers import closed_forms
 from tasks.math_answers.exact_comparison import normalise
 
-# Dimension and size of what can be converted; other units count as words
+# What one is in metres, seconds, grams, amperes and dollars; other units count as words
 _SIZES = {
-    "length": {"nm": "1e-9", "mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000"},
-    "English length": {"in": "1", "ft": "12", "yd": "36", "mi": "63360"},
-    "time": {"s": "1", "min": "60", "h": "3600", "day": "86400"},
-    "mass": {"mg": "0.001", "g": "1", "kg": "1000"},
-    "volume": {"ml": "1", "l": "1000"},
-    "energy": {"J": "1", "kJ": "1000"},
-    "money": {"dollar": "1", "cent": "0.01"},
-}
+    "m": {"nm": "1e-9", "mm": "0.001", "cm": "0.01", "dm": "0.1", "m": "1", "km": "1000",
+          "in": "0.0254", "ft": "0.3048", "yd": "0.9144", "mi": "1609.344"},
+    "s": {"ms": "0.001", "s": "1", "min": "60", "h": "3600", "day": "86400", "week": "604800"},
+    "g": {"mg": "0.001", "g": "1", "kg": "1000", "lb": "453.59237"},
+    "A": {"mA": "0.001", "A": "1"},
+    "dollar": {"dollar": "1", "cent": "0.01"},
+    "m m m": {"ml": "1e-6", "l": "0.001"},
+    "m / s": {"mph": "0.44704"},
+    "1 / s": {"Hz": "1", "kHz": "1000", "MHz": "1e6"},
+    "g m / s s": {"N": "1000", "kN": "1e6"},
+    "g m m / s s": {"J": "1000", "kJ": "1e6", "MJ": "1e9"},
+    "g m m / s s s": {"W": "1000", "kW": "1e6", "MW": "1e9"},
+    "g / m s s": {"Pa": "1000", "kPa": "1e6", "MPa": "1e9"},
+    "g m m / s s s A": {"V": "1000", "kV": "1e6", "mV": "1"},
+}  # fmt: skip
 _WORDS = {
     "millimet(?:er|re)s?": "mm", "centimet(?:er|re)s?": "cm", "decimet(?:er|re)s?": "dm", "met(?:er|re)s?": "m",
-    "kilomet(?:er|re)s?": "km", "inch(?:es)?": "in", "foot|feet": "ft", "yards?": "yd", "miles?": "mi",
-    "sec|seconds?": "s", "mins|minutes?": "min", "hrs?|hours?": "h", "days": "day", "grams?": "g", "kilograms?": "kg",
-    "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?|l": "l", "ml": "ml",
-    "dollars?|USD": "dollar", "cents?|¢": "cent",
+    "kilomet(?:er|re)s?|kms?": "km", "inch(?:es)?": "in", "foot|feet": "ft", "yards?": "yd", "miles?": "mi",
+    "sec|seconds?": "s", "mins|minutes?": "min", "hrs?|hours?": "h", "days": "day", "weeks": "week", "grams?": "g",
+    "kilograms?|kgs": "kg", "pounds?|lbs": "lb", "millilit(?:er|re)s?": "ml", "lit(?:er|re)s?|l": "l", "ml": "ml",
+    "dollars?|USD": "dollar", "cents?|¢": "cent", "newtons?": "N", "joules?": "J", "watts?": "W", "volts?": "V",
 }  # fmt: skip
-KNOWN = {unit: (kind, Decimal(size)) for kind, sizes in _SIZES.items() for unit, size in sizes.items()}
-_POWER = re.compile(
-    r"(?:(?P<named>sq(?:uare|\.)?|cubic|cu\.?)\s+)?(?P<unit>[a-zA-Z]+)\s*(?:\}?\s*\^\s*\{?\s*(?P<power>[23])\s*\}?)?",
+_RATES = {"kmh": "km / h", "kph": "km / h", "kmph": "km / h"}
+Dimension = tuple[tuple[str, int], ...]
+
+
+def _dimension(units: str) -> dict[str, int]:
+    """Powers by unit of `g m / s s`."""
+    above, _, below = units.partition("/")
+    powers: dict[str, int] = {}
+    for side, sign in ((above, 1), (below, -1)):
+        for unit in side.split():
+            if unit != "1":
+                powers[unit] = powers.get(unit, 0) + sign
+    return powers
+
+
+KNOWN = {unit: (_dimension(units), Fraction(size)) for units, sizes in _SIZES.items() for unit, size in sizes.items()}
+_UNIT = re.compile(
+    r"(?:(?P<named>sq(?:uare|\.)?|cubic|cu\.?)\s+)?(?P<unit>[a-zA-Z¢]+)\.?\s*(?:\^\s*(?P<power>-?[1-4])|(?P<after>squared|cubed))?\s*",
     re.IGNORECASE,
 )
+_PER = re.compile(r"/|\bper\b")
 _LETTERS = set("msghlLJNWVAKCFT")
 _BARE = {
     *KNOWN,
-    "kJ",
+    "hr",
+    "old",
+    "hrs",
     "mol",
     "Hz",
     "Pa",
@@ -67,8 +92,8 @@ _OTHER = {
     "unless", "except",
 }  # fmt: skip
 _LEADING = re.compile(
-    r"(?:\s|\\?(?:€|£|¥)|\\(?:text|mathrm)\s*\{\s*\}|\\approx|\b(?:USD|Rs|the|final|answer|is|about|approximately|"
-    r"exactly|equals|total)\b[.:]?)*+",
+    r"(?:\s|\\?(?:€|£|¥)|US(?=\d)|a total of|\\(?:text|mathrm)\s*\{\s*\}|\\approx|"
+    r"\b(?:USD|Rs|the|final|answer|is|about|approximately|exactly|equals|total of|total)\b[.:]?)*+",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r"\\(?:text|textrm|textbf|mathrm|mbox|operatorname|rm|mathbf|textnormal|unit)\b")
@@ -76,6 +101,9 @@ _TOKEN = re.compile(rf"{_TEXT.pattern}|\\[a-zA-Z]+|[a-zA-Zµ€£¥Ω]+")
 _NUMBER_INSIDE = re.compile(r"[a-zA-Z.][\s}]+\{?\s*\d")  # `3 feet 2 inches` is not just 3
 _TERM = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Z]{1,20})")
 _SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
+_UNIT_IN_QUOTIENT = r"\{\s*(?:\\(?:text|mathrm)\s*\{)?\s*([a-zA-Z]{1,20}(?:\^\{?\d\}?)?)\s*\}?\s*\}"
+_QUOTIENT = re.compile(rf"(?<=\d)\s*\\frac\s*{_UNIT_IN_QUOTIENT}\s*{_UNIT_IN_QUOTIENT}\s*$")
+_IN_WORDS = re.compile(r"\s*\(\s*[a-zA-Z]{3,9}(?:-[a-zA-Z]{3,5})?\s*\)$")
 _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
 
 
@@ -88,6 +116,7 @@ _LETTERS_BEHIND = re.compile(r"(.*[\d)}\]])\s*([a-zA-Z]{1,5}(?:/[a-zA-Z]{1,4})?(
 def number_and_unit(text: str) -> tuple[str, str] | None:
     """A number, or a closed form, and the words behind it; None if the text is anything else."""
     text = text[_LEADING.match(text).end() :] if _LEADING.match(text) else text  # type: ignore[union-attr]
+    text = _QUOTIENT.sub(r"\\text{ \1/\2}", text)
     start = next((match.start() for match in _TOKEN.finditer(text) if _begins_words(match)), len(text))
     value, unit_text = text[:start].strip(), text[start:]
     found_values = closed_forms.closed_form_values(normalise(value.removesuffix("\\cdot").strip())) if value else None
@@ -138,40 +167,50 @@ def has_words(text: str) -> bool:
     return bool(_TEXT.search(text) or re.search(r"[a-zA-Z]{2}", re.sub(r"\\[a-zA-Z]+", " ", text)))
 
 
-def _read_unit(unit_text: str) -> tuple[str, int] | None:
-    """A known unit and its power: `cm^{2}`, `square centimeters`."""
-    match = _POWER.fullmatch(unit_text.strip(" ."))
-    word = match["unit"] if match else ""
-    power = int(match["power"] or 1) if match else 1
-    if match and match["named"]:
-        power = 2 if match["named"].lower().startswith("sq") else 3
-    if word not in KNOWN:
-        word = next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), "")
-    return (word, power) if word else None
+def _read_unit(unit_text: str) -> tuple[Dimension, Fraction] | None:
+    """Dimension and size of known units: `cm^{2}`, `square centimeters`, `kg m/s^2`, `miles per hour`."""
+    text = re.sub(r"[{}()*]", " ", unit_text)
+    powers: dict[str, int] = {}
+    size = Fraction(1)
+    for index, side in enumerate(_PER.split(_RATES.get(text.strip(" ."), text))):
+        units = list(_UNIT.finditer(side.strip(" .")))
+        if not units or "".join(one[0] for one in units) != side.strip(" ."):
+            return None
+        for one in units:
+            name, power = _known_unit(one["unit"]), int(one["power"] or 1)
+            if name is None:
+                return None
+            if named := one["named"] or one["after"]:
+                power = 2 if named.lower().startswith("sq") else 3
+            power *= -1 if index else 1
+            dimension, unit_size = KNOWN[name]
+            size *= unit_size**power
+            for unit, times in dimension.items():
+                powers[unit] = powers.get(unit, 0) + times * power
+    return tuple(sorted((unit, power) for unit, power in powers.items() if power)), size
 
 
-def conversion_factor(gold: str, answer: str) -> Decimal | None:
+def _known_unit(word: str) -> str | None:
+    if word in KNOWN:
+        return word
+    return next((unit for pattern, unit in _WORDS.items() if re.fullmatch(pattern, word, re.IGNORECASE)), None)
+
+
+def conversion_factor(gold: str, answer: str) -> Fraction | None:
     """What the answer's number has to be multiplied with: 1 unless both units are known; None if they do not fit."""
     ours, theirs = _read_unit(gold), _read_unit(answer)
     if ours is None or theirs is None:
-        return Decimal(1)
-    (kind, size), (other, their_size) = _dimension(*ours), _dimension(*theirs)
-    return their_size / size if kind == other else None
+        return Fraction(1)
+    return theirs[1] / ours[1] if ours[0] == theirs[0] else None
 
 
-def total_quantity(text: str) -> tuple[tuple[str, int], Decimal] | None:
+def total_quantity(text: str) -> tuple[Dimension, Fraction] | None:
     """What numbers with known units amount to, such as `8 ft 6 in` or `5 km`; None for anything else."""
     plain_text = re.sub(r"[{},]|\band\b", " ", _TEXT.sub(" ", text))
     if not _SEVERAL.fullmatch(plain_text):
         return None
-    terms = [(Decimal(number), _read_unit(unit)) for number, unit in _TERM.findall(plain_text)]
-    parts = [(_dimension(*unit), number) for number, unit in terms if unit]
-    if len(parts) < len(terms) or len({kind for (kind, _), _ in parts}) != 1:
+    terms = [(Fraction(number), _read_unit(unit)) for number, unit in _TERM.findall(plain_text)]
+    known = [(unit[0], number * unit[1]) for number, unit in terms if unit]
+    if len(known) < len(terms) or len({dimension for dimension, _ in known}) != 1:
         return None
-    return parts[0][0][0], sum((size * number for (_, size), number in parts), Decimal(0))
-
-
-def _dimension(unit: str, power: int) -> tuple[tuple[str, int], Decimal]:
-    """What is measured, with its power, and the size of one unit; a litre is a power of a length."""
-    kind, size = KNOWN[unit]
-    return (("length", 3 * power), (size / 1_000_000) ** power) if kind == "volume" else ((kind, power), size**power)
+    return known[0][0], sum((size for _, size in known), Fraction(0))

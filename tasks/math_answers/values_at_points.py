@@ -10,8 +10,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
+
+import mpmath
 
 from tasks.math_answers.formula_functions import CONTEXT, Undefined, add, divide, multiply, number
 from tasks.math_answers.formulas import Formula
@@ -22,6 +25,7 @@ ENOUGH = 3  # points
 # Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
 NO_VALUE = (ArithmeticError, ValueError, TypeError, NotImplementedError)  # Python's and mpmath's, where none exists
 _RANGES = ((20, 92), (102, 250), (-90, 90), (5, 60), (-300, 300), (-290, -105), (-95, -10), (190, 900), (-500, 400))
+_WHOLE_SYMBOLS = frozenset("nkmNM")  # stand for whole numbers in a floor
 _WHOLE_RANGES = ((1, 9, 1), (2, 12, 1), (1, 6, 1), (3, 20, 1), (1, 9, 6), (2, 9, 10))  # the last with common factors
 
 
@@ -38,12 +42,22 @@ def points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
         yield {name: n * unit for name, n in zip(symbols, chosen, strict=True)}
 
 
+def whole_points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
+    """Points of whole numbers alone, each of the first ones among them."""
+    for first in range(1, 41):
+        yield {name: Fraction(first + 3 * index) for index, name in enumerate(symbols)}
+    for point in points(symbols):
+        if all(value.denominator == 1 for value in point.values()):
+            yield point
+
+
 def compare(gold: Formula, answer: Formula) -> bool | None:
     """Whether two formulas are equal; None where points cannot tell."""
     symbols = sorted(gold.symbols | answer.symbols)
     CONTEXT.real_only, CONTEXT.terms = not (gold.imaginary or answer.imaginary), 0
     same = 0
-    for point in points(symbols):
+    whole = (gold.stepped or answer.stepped) and _WHOLE_SYMBOLS.issuperset(symbols)
+    for point in whole_points(symbols) if whole else points(symbols):
         try:
             if not _is_same_at(point, gold, answer):
                 return False
@@ -76,6 +90,30 @@ def number_value(formula: Formula) -> float | None:
         return float(value)
     except (*NO_VALUE, KeyError):
         return None
+
+
+def decimal_value(formula: Formula) -> Decimal | None:
+    """The real value of a formula without symbols to DIGITS digits; None without one."""
+    CONTEXT.real_only, CONTEXT.terms = True, 0
+    try:
+        return Decimal(mpmath.nstr(number(_values({}, formula)[0]), DIGITS))
+    except (*NO_VALUE, KeyError):
+        return None
+
+
+def is_true_at(point: dict[str, Fraction], sides: Sequence[Formula], signs: Sequence[str]) -> bool:
+    """Whether a chain of `<`, `<=` and `!=` holds at a point; not where a side has no value."""
+    CONTEXT.real_only, CONTEXT.terms = True, 0
+    try:
+        values = _values(point, *sides)
+        for (low, high), sign in zip(itertools.pairwise(values), signs, strict=True):
+            difference, size = number(high) - number(low), max(abs(number(low)), abs(number(high)), 1)
+            same = abs(difference) <= size * CONTEXT.mpf(10) ** (10 - DIGITS)
+            if (sign != "<=") if same else (sign != "!=" and difference < 0):
+                return False
+    except NO_VALUE:
+        return False
+    return True
 
 
 def _values(point: dict[str, Fraction], *formulas: Formula, digits: int = DIGITS) -> list[Any]:

@@ -46,8 +46,8 @@ class MultipleChoice(Task):
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "") -> str:
         """Compare the letters; any other text is wrong, as the document says. See Task.verify."""
-        options = meta.get("options") or LETTERS
-        if not gold or gold not in list(LETTERS[: len(options)]):
+        options = meta.get("options") or ()
+        if not gold or gold not in list(LETTERS[: len(options) or None]):
             return "ungradable"
         chosen = answer if grader == "strict" else _chosen_letter(answer, options)
         return "correct" if chosen == gold else "wrong"
@@ -62,7 +62,9 @@ class MultipleChoice(Task):
 
 
 def _chosen_letter(answer: str, options: Sequence[str]) -> str | None:
-    """The letter that an answer names, alone or with that option's own text."""
+    """The letter that an answer names, alone or with that option's own text; with any, if no texts are known."""
+    if not options and (letter := option_letters.labelled_letter(answer)):
+        return letter
     labelled = option_letters.letter_and_text(answer)
     if labelled is None:
         return option_letters.bare_letter(answer)

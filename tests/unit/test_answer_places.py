@@ -57,7 +57,7 @@ def test_the_evaluation_looks_where_the_reward_does(name: str) -> None:
         answer_check.check_answer_is_seen(run)
         protocol = protocol_of(run)
         if protocol.prompt == run.prompt:
-            assert protocol.extraction == rule_of_prompt(prompts.load(run.prompt), protocol.extraction)
+            assert protocol.extraction == rewards.extraction_of(run)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,11 @@ def test_an_evaluation_that_looks_elsewhere_is_refused() -> None:
         check_evaluation(replace(DISTILL, evaluation=DISTILL.evaluation | {"override": override}))
     assert protocols.load("demo", {"prompt": "r1-tags"}).extraction == "answer-tag"
     assert protocols.load("demo", {"prompt": "svg-drawing"}).extraction == "svg-element"
-    assert protocols.load("qwen-math", {"prompt": "qwen-boxed"}).extraction == "last-number"
+    assert protocols.load("qwen-math").extraction == protocols.load("greedy-boxed").extraction == BOX
+    assert protocols.load("qwen-math", {"prompt": "plain"}).extraction == "last-number"
+    published = DISTILL.evaluation | {"override": {"prompt": "boxed", "extraction": "answer-is"}}
+    check_evaluation(replace(DISTILL, evaluation=published))
+    assert protocol_of(replace(DISTILL, evaluation=published)).extraction == "answer-is"
 
 
 def test_where_the_answer_stands_decides_a_training() -> None:

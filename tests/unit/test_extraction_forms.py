@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,16 @@ from grading import Item, grade
 from grading.extraction import extract, extract_letter, last_boxed
 from grading.model_turn import own_turn
 from tasks import registry
+
+FORMS = Path(__file__).with_name("cases") / "extraction_forms.jsonl"
+
+
+@pytest.mark.slow
+def test_labelled_forms() -> None:
+    rows = [json.loads(line) for line in FORMS.read_text().split("\n")[:-1]]
+    items = [Item(row["task"], row["gold"], row["completion"], extraction=row["extraction"]) for row in rows]
+    judged = zip(rows, grade(items, workers=1), strict=True)
+    assert [row for row, one in judged if (one.verdict == "correct") != row["right"]] == []
 
 
 @pytest.mark.parametrize(
@@ -125,7 +137,20 @@ def test_a_complete_box_stands_until_another_is_complete(finish_reason: str | No
 
 
 @pytest.mark.parametrize(
-    "piece", ["</s>", "<s></s>", "Problem:\n", "a) \\boxed{1}\n", "| \\boxed{1} |\n", "answer: ", "1.\n", "# "]
+    "piece",
+    [
+        "</s>",
+        "<s></s>",
+        "Problem:\n",
+        "a) \\boxed{1}\n",
+        "| \\boxed{1} |\n",
+        "answer: ",
+        "1.\n",
+        "# ",
+        "(a) ",
+        "first ",
+        "choose A ",
+    ],
 )
 def test_time_is_linear(piece: str) -> None:
     start = time.process_time()

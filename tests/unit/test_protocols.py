@@ -26,10 +26,10 @@ def test_published_values():
     assert (open_r1.temperature, open_r1.top_p, open_r1.max_tokens) == (0.6, 0.95, 32768)
     assert (open_r1.repeats_of("aime24"), open_r1.repeats_of("math500"), open_r1.repeats_of("gsm8k")) == (64, 4, 1)
     assert (sober.temperature, sober.top_p, sober.max_tokens) == (0.8, 0.9, 32768)
-    assert greedy.extraction == "answer-is" and protocols.load("greedy-boxed-long").max_tokens == 32768
+    assert greedy.extraction == "none" and protocols.load("greedy-boxed-long").max_tokens == 32768
+    assert protocols.load("greedy-boxed", {"prompt": "plain"}).extraction == "answer-is"
     zoo = protocols.load("simplerl-zoo")
     assert (zoo.temperature, zoo.top_p, zoo.max_tokens, zoo.repeats_of("aime24")) == (1.0, 0.95, 16000, 32)
-    assert protocols.load("qwen-math").extraction == "last-number"
 
 
 def test_overrides_replace_fields_and_nothing_else():

@@ -140,14 +140,9 @@ def run_file(run: str) -> str:
     return f"recipes/{run}.yaml"
 
 
-DEMO_PROTOCOL = "\ndemo:\n"
 CHANGES: dict[str, tuple[str, Callable[[str], str], set[str]]] = {
     "a protocol's temperature": (
         "eval/protocols.yaml", lambda text: text.replace("temperature: 1.0", "temperature: 0.9"), sampled(*RUNS)),
-    "a protocol's extraction": (
-        "eval/protocols.yaml",
-        lambda text: text.partition(DEMO_PROTOCOL)[0] + DEMO_PROTOCOL
-        + text.partition(DEMO_PROTOCOL)[2].replace("extraction: none", "extraction: last-number"), graded(MATH)),
     "a benchmark's rows": (
         "eval/benchmarks/countdown_demo.yaml", swap("rows: 200", "rows: 150"),
         {"problems countdown_demo", "overlap all"} | sampled(COUNTDOWN)),
