@@ -13,7 +13,9 @@ from tasks.math_answers.exact_comparison import normalise
 
 SYMBOL = r"(?:[a-zA-Z]|\\(?!in(?:fty)?\b|pi\b|le|ge|lt|gt|ne|cup)[a-zA-Z]+)'?(?:_(?:\w|\{\w+\}))?"
 _RELATION = re.compile(r"\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z])|<=|>=|<|>")
-_UNEQUAL = re.compile(rf"\s*{SYMBOL}\s*(?:\\neq?(?![a-zA-Z])|!=)([^<>=]+)")
+_UNEQUAL = re.compile(
+    rf"\s*{SYMBOL}\s*(?:(?:\\neq?(?![a-zA-Z])|!=)([^<>=]+)|\\not(?:\s*\\)?in\s*\\\{{([^<>=]+)\\\}})\s*"
+)
 _MEMBER = re.compile(rf"\s*{SYMBOL}\s*\\in(?![a-zA-Z])")
 _BUILDER = re.compile(
     rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
@@ -42,6 +44,7 @@ _WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|\\smallsetminus|(?<=[}R)\]]
 _INFINITY = Decimal("Infinity")
 _LETTER = re.compile(r"\\[a-zA-Z]+(?:_(?:\w|\{\w+\}))?|[a-zA-Z](?:_(?:\w|\{\w+\}))?")
 _NEAR = Fraction(1, 10**12)  # beside an end, where a condition is tried
+_LONGEST_WITH_PARAMETERS, _MOST_ENDS = 200, 20  # characters; so that the work is bounded
 _VALID_POINTS = 3  # values of parameters at which sets have to agree
 
 
@@ -84,7 +87,7 @@ def _read_condition(text: str) -> list[Interval] | None:
             return None
         return [Interval(one.low - center, one.open_low, one.high - center, one.open_high) for one in around]
     if match := _UNEQUAL.fullmatch(text):
-        return _all_except(match[1])
+        return _all_except(match[1] or match[2])
     sides, signs = _RELATION.split(text), [sign.lstrip("\\") for sign in _RELATION.findall(text)]
     places = [index for index, side in enumerate(sides) if re.fullmatch(rf"\s*{SYMBOL}\s*", side)]
     if len(places) != 1 or len(sides) not in (2, 3) or (len(sides) == 3 and places != [1]):
@@ -180,7 +183,9 @@ def _read_part(text: str) -> list[Interval] | None:
     if cut := _WITHOUT.search(text):
         whole, removed = _read_part(text[: cut.start()]), _read_part(text[cut.end() :])
         return _intersection(_merged(whole), _complement(_merged(removed))) if whole and removed else None
-    if len(conditions := _COMMA.split(text)) > 1 and all(map(_UNEQUAL.fullmatch, conditions)):
+    conditions = _COMMA.split(text)
+    excluded = sum(_UNEQUAL.fullmatch(one) is not None for one in conditions)
+    if excluded and len(conditions) > 1 and all(_UNEQUAL.fullmatch(one) or _RELATION.search(one) for one in conditions):
         return _read_all(conditions)
     if len(conditions) == 2 and all(map(_RELATION.search, conditions)):
         return _read_two_conditions(conditions)
@@ -293,9 +298,10 @@ def _solves(intervals: list[Interval], text: str, names: set[str]) -> bool | Non
 
     Tried at the ends, just beside them, between and beyond them.
     """
-    relation = equations.read_relation(text, frozenset())
+    builder = _BUILDER.fullmatch(text)
+    relation = equations.read_relation(builder[1].strip() if builder else text, frozenset())
     symbols = frozenset().union(*(side.symbols for side in relation.sides)) if relation else frozenset()
-    if relation is None or len(symbols) != 1 or "=" in relation.signs:
+    if relation is None or len(symbols) != 1 or "=" in relation.signs or len(intervals) > _MOST_ENDS:
         return None
     (symbol,) = symbols
     if names and symbol not in names:
@@ -324,15 +330,15 @@ def _compare_with_parameters(gold: str, answer: str) -> bool | None:
     bracketed = [
         text for text in (gold, answer) if text.strip()[:1] in "([" and text.strip()[-1:] in ")]" and "," in text
     ]
-    if not bracketed:
+    if not bracketed or max(len(gold), len(answer)) > _LONGEST_WITH_PARAMETERS:
         return None
     parameters = sorted({name for text in bracketed for name in _LETTER.findall(text) if re.fullmatch(SYMBOL, name)})
     agreeing = 0
     for point in values_at_points.points(parameters) if parameters else ():
         ours, theirs = (read_intervals(_with_values(text, point)) for text in (gold, answer))
-        if not ours and not theirs:
+        if not ours or not theirs:
             continue
-        if not ours or not theirs or not _is_same(ours, theirs):
+        if not _is_same(ours, theirs):
             return None
         agreeing += 1
     return True if agreeing >= _VALID_POINTS else None

@@ -44,7 +44,7 @@ def points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
 
 def whole_points(symbols: Sequence[str]) -> Iterator[dict[str, Fraction]]:
     """Points of whole numbers alone, each of the first ones among them."""
-    for first in range(1, 41):
+    for first in (*range(1, 41), 101, 997, 12347):
         yield {name: Fraction(first + 3 * index) for index, name in enumerate(symbols)}
     for point in points(symbols):
         if all(value.denominator == 1 for value in point.values()):
@@ -107,8 +107,11 @@ def is_true_at(point: dict[str, Fraction], sides: Sequence[Formula], signs: Sequ
     try:
         values = _values(point, *sides)
         for (low, high), sign in zip(itertools.pairwise(values), signs, strict=True):
-            difference, size = number(high) - number(low), max(abs(number(low)), abs(number(high)), 1)
-            same = abs(difference) <= size * CONTEXT.mpf(10) ** (10 - DIGITS)
+            if isinstance(low, Fraction) and isinstance(high, Fraction):
+                difference, same = high - low, low == high
+            else:
+                difference, size = number(high) - number(low), max(abs(number(low)), abs(number(high)), 1)
+                same = abs(difference) <= size * CONTEXT.mpf(10) ** (10 - DIGITS)
             if (sign != "<=") if same else (sign != "!=" and difference < 0):
                 return False
     except NO_VALUE:
