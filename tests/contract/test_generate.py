@@ -83,69 +83,93 @@ def wait_for(condition, process):
     wait_until(holds)
 
 
-def test_two_checkpoints_and_two_benchmarks_in_one_process(project, tmp_path):
-    arguments = command(project, tmp_path / "work", tmp_path / "out", "--set", "max_tokens=150", checkpoints=(0, 1))
-    process = start(arguments)
-    _, said = process.communicate()
-    assert process.returncode == 0, said
+@pytest.fixture(scope="module")
+def generated(project):
+    """Samples of two checkpoints on two benchmarks by one process: its command, output folder, and what it printed."""
+    output = project / "out"
+    arguments = command(project, project / "work", output, "--set", "max_tokens=150", checkpoints=(0, 1))
+    done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return arguments, output, done.stderr
+
+
+def samples_of(output, step, name):
+    return tables.read(output / f"step-{step}" / f"{name}.parquet", tables.SAMPLE).to_pylist()
+
+
+def record_of(output, step, name):
+    return json.loads((output / f"step-{step}" / f"{name}.parquet.provenance.json").read_text())
+
+
+@pytest.mark.parametrize("step", [0, 1])
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_problem_has_every_repeat_with_its_seed_prompt_and_end(generated, name, step):
+    _, output, said = generated
     assert "492/492 samples" in said
-    for step in (0, 1):
-        for name in BENCHMARKS:
-            path = tmp_path / "out" / f"step-{step}" / f"{name}.parquet"
-            rows = tables.read(path, tables.SAMPLE).to_pylist()
-            problems = 42 if name == "arithmetic_words" else 40
-            assert keys_of(path) == Counter((f"p{n}", r) for n in range(problems) for r in range(3))
-            for row in rows:
-                assert row["seed"] == seeds.sampling_seed(0, name, row["problem_id"], row["repeat"])
-                assert (row["run"], row["step"], row["protocol"]) == ("test/tiny/seed-0", step, "demo")
-                assert row["gold"] == "4"
-                assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
-                assert row["prompt"].endswith("<|im_start|>assistant\n")
-                assert row["finish_reason"] in ("stop", "length", "prompt_too_long")
-                assert "<|im_end|>" not in row["completion"]
-            record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
-            assert record["requested"] == record["delivered"] == len(rows)
-            assert record["finish_reasons"] == dict(Counter(row["finish_reason"] for row in rows))
-            assert len({record[key] for key in ("model_sha256", "problems_sha256", "chat_template_sha256")}) == 3
-    words_rows = {
-        (row["problem_id"], row["repeat"]): row
-        for row in pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
-    }
-    too_long = words_rows["p40", 0]
-    assert (too_long["finish_reason"], too_long["completion"]) == ("prompt_too_long", "")
-    assert (too_long["completion_tokens"], too_long["prompt_tokens"] > CONTEXT) == (0, True)
-    tight = [row for (name, _), row in words_rows.items() if name == "p41"]
+    problems = 42 if name == "arithmetic_words" else 40
+    assert keys_of(output / f"step-{step}" / f"{name}.parquet") == Counter(
+        (f"p{n}", r) for n in range(problems) for r in range(3)
+    )
+    for row in samples_of(output, step, name):
+        assert row["seed"] == seeds.sampling_seed(0, name, row["problem_id"], row["repeat"])
+        assert (row["run"], row["step"], row["protocol"]) == ("test/tiny/seed-0", step, "demo")
+        assert row["gold"] == "4"
+        assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
+        assert row["prompt"].endswith("<|im_start|>assistant\n")
+        assert row["finish_reason"] in ("stop", "length", "prompt_too_long")
+        assert "<|im_end|>" not in row["completion"]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_record_counts_its_samples_and_names_model_problems_and_template(generated, name):
+    _, output, _ = generated
+    rows, record = samples_of(output, 0, name), record_of(output, 0, name)
+    assert record["requested"] == record["delivered"] == len(rows)
+    assert record["finish_reasons"] == dict(Counter(row["finish_reason"] for row in rows))
+    assert len({record[key] for key in ("model_sha256", "problems_sha256", "chat_template_sha256")}) == 3
+
+
+def test_a_prompt_that_leaves_no_room_or_little(generated):
+    _, output, said = generated
+    rows = samples_of(output, 0, "arithmetic_words")
+    too_long, tight = ([row for row in rows if row["problem_id"] == name] for name in ("p40", "p41"))
+    for row in too_long:
+        assert (row["finish_reason"], row["completion"], row["completion_tokens"]) == ("prompt_too_long", "", 0)
+        assert row["prompt_tokens"] > CONTEXT
     assert all(row["prompt_tokens"] + row["completion_tokens"] <= CONTEXT for row in tight)
     assert any(row["finish_reason"] == "length" and row["completion_tokens"] < 150 for row in tight)
     assert "leaves less than the protocol's 150" in said
-    different = [
-        (a["completion"], b["completion"])
-        for a, b in zip(
-            pq.read_table(tmp_path / "out/step-0/arithmetic_expressions.parquet").to_pylist(),
-            pq.read_table(tmp_path / "out/step-1/arithmetic_expressions.parquet").to_pylist(),
-            strict=True,
-        )
-    ]
-    same = sum(first == second for first, second in different)
-    assert same < 0.2 * len(different), "step 1 must not be answered by step 0's weights"
 
-    again = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
-    assert "0 tables" in again.stderr, "what is finished under the same settings is not made again"
 
+def test_a_checkpoint_is_sampled_from_its_own_weights(generated):
+    _, output, _ = generated
+    first, second = ([row["completion"] for row in samples_of(output, step, BENCHMARKS[0])] for step in (0, 1))
+    assert sum(map(str.__eq__, first, second)) < 0.2 * len(first)
+
+
+def test_stored_samples_are_what_lm_eval_gets(project, generated):
+    _, output, _ = generated
     replayed = subprocess.run(
-        [warm_python("eval"), "-c", REPLAY, tmp_path / "out" / "step-0", project / "data"],
+        [warm_python("eval"), "-c", REPLAY, output / "step-0", project / "data"],
         cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
     )  # fmt: skip
-    stored = pq.read_table(tmp_path / "out/step-0/arithmetic_words.parquet").to_pylist()
-    wanted = [[row["completion"], row["finish_reason"]] for row in stored]
+    wanted = [[row["completion"], row["finish_reason"]] for row in samples_of(output, 0, "arithmetic_words")]
     assert json.loads(replayed.stdout.splitlines()[-1]) == wanted
 
+
+def test_what_is_finished_is_not_made_again_and_a_part_of_it_is_taken_from_it(generated, tmp_path):
+    arguments, whole, _ = generated
+    output = shutil.copytree(whole, tmp_path / "out")
+    arguments = [output if argument == whole else argument for argument in arguments]
+    again = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
+    assert "0 tables" in again.stderr
     part = subprocess.run([*arguments, "--limit", "5"], cwd=ROOT, env=environment(), capture_output=True, text=True)
-    assert part.returncode == 0 and "4 tables" in part.stderr, part.stderr  # of the samples that are there
+    assert part.returncode == 0 and "4 tables" in part.stderr, part.stderr
     for name in BENCHMARKS:
-        path = tmp_path / "out" / "step-1" / f"{name}.parquet"
-        assert keys_of(path) == Counter((f"p{n}", r) for n in range(5) for r in range(3))
-        record = json.loads(path.with_name(f"{path.name}.provenance.json").read_text())
+        assert keys_of(output / "step-1" / f"{name}.parquet") == Counter(
+            (f"p{n}", r) for n in range(5) for r in range(3)
+        )
+        record = record_of(output, 1, name)
         assert record["requested"] == record["delivered"] == 15 and record["context_tokens"] == CONTEXT
         assert record["subset"] == {"size": 5, "seed": None, "whole": 42 if name == "arithmetic_words" else 40}
 

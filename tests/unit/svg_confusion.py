@@ -37,9 +37,10 @@ def by_hand() -> Iterator[Case]:
         yield Case(f"{one['prompt']}: {one['what']}", one["truth"], drawing, one["svg"])
 
 
-def by_template(seed: int = 0) -> Iterator[Case]:
-    """The drawings of svg_drawings."""
-    for what, truth, drawing, svg in svg_drawings.drawings(seed):
+def by_template(seed: int = 0, share: float = 1.0) -> Iterator[Case]:
+    """A share of the drawings of svg_drawings: the first of each truth."""
+    sizes = (round(share * size) for size in (100, 60, 40))
+    for what, truth, drawing, svg in svg_drawings.drawings(seed, *sizes):
         yield Case(what, truth, drawing, svg)
 
 

@@ -139,9 +139,7 @@ def wrong(figures: list[Figure], kind: str, rng: random.Random) -> str:
     return document(changed, rng)
 
 
-def drawings(
-    seed: int = 0, right: int = 100, nearly: int = 60, bad: int = 40
-) -> Iterator[tuple[str, str, dict[str, Any], str]]:
+def drawings(seed: int, right: int, nearly: int, bad: int) -> Iterator[tuple[str, str, dict[str, Any], str]]:
     """What is drawn and asked for, the truth, the rule with its arguments, and the SVG."""
     rng = random.Random(f"drawings/{seed}")
     generated = problems.generate(right, "train", seed)

@@ -82,6 +82,7 @@ def command(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_the_four_verdicts(tmp_path):
     low, high = sample(200, 4, 0.3, 0), sample(200, 4, 0.6, 1)
     one, two = read(tmp_path, "low", graded(low)), read(tmp_path, "high", graded(high))
@@ -198,6 +199,7 @@ def test_regressions_are_found_where_the_score_is_the_same(tmp_path):
     assert changes["no answer or format error"] == "cannot tell"
 
 
+@pytest.mark.slow
 def test_the_command_writes_all_forms_and_ends_with_the_verdict(command, tmp_path):
     low = save(tmp_path / "low", graded(sample(100, 2, 0.3, 0)))
     high = save(tmp_path / "high", graded(sample(100, 2, 0.7, 1)))

@@ -47,6 +47,7 @@ def verdicts(habits: arithmetic_traces.Habits, prompt: str, seed: int) -> set[st
     return {result.verdict for result in grade(items, workers=1)}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["boxed", "r1-tags"]), st.integers(0, 50))
 def test_each_habit_of_arithmetic_gives_the_verdict_that_it_stands_for(prompt: str, seed: int) -> None:
     assert verdicts(RIGHT, prompt, seed) == {"correct"}

@@ -134,6 +134,7 @@ def test_environments_that_are_built_need_no_more_disk() -> None:
     assert findings(disk=15.0, toolkits=built)["disk"].state == OK
 
 
+@pytest.mark.slow
 def test_it_says_what_this_machine_has(tmp_path: Path) -> None:
     """With a pretended nvidia-smi: a GPU whose driver is too old."""
     program = tmp_path / "nvidia-smi"

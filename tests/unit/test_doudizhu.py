@@ -114,6 +114,7 @@ def test_the_solver_agrees_with_brute_force(position: Position) -> None:
     assert solver.wins(mine, theirs, last) == brute_force(letters(mine), letters(theirs), letters(last))
 
 
+@pytest.mark.slow
 def test_every_position_of_a_small_game_agrees_with_brute_force() -> None:
     deck = [0, 0, 0, 1, 1, 2, 13, 14]
     hands = sorted({tuple(sorted(hand)) for size in (1, 2, 3) for hand in itertools.combinations(deck, size)})

@@ -136,6 +136,7 @@ def test_a_complete_box_stands_until_another_is_complete(finish_reason: str | No
     assert judged.verdict == "correct"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -59,12 +59,14 @@ def folders(floor: str) -> list[str]:
     return sorted(file.parent.name for file in (ROOT / floor).glob(f"*/{SIBLINGS[floor]}"))
 
 
+@pytest.mark.slow
 def test_every_import_is_of_a_module_that_exists() -> None:
     missing = [f"{module}:{line}: {name}" for module in modules() for name, line in imported(module)
                if name not in modules() and not (ROOT / name.replace(".", "/")).is_dir()]  # fmt: skip
     assert not missing, "\n".join(missing)
 
 
+@pytest.mark.slow
 def test_floors_import_only_downwards() -> None:
     upwards = [
         f"{module}:{line} imports {name}"
@@ -75,6 +77,7 @@ def test_floors_import_only_downwards() -> None:
     assert not upwards, "\n".join(upwards)
 
 
+@pytest.mark.slow
 def test_folders_of_the_analysis_import_only_downwards() -> None:
     level = {f"analysis.{folder}": number for number, folders in enumerate(ANALYSIS) for folder in folders}
     upwards = [
@@ -87,6 +90,7 @@ def test_folders_of_the_analysis_import_only_downwards() -> None:
     assert not upwards, "\n".join(upwards)
 
 
+@pytest.mark.slow
 def test_a_framework_or_task_imports_no_other() -> None:
     assert folders("frameworks") and folders("tasks")
     sideways = []
@@ -99,6 +103,7 @@ def test_a_framework_or_task_imports_no_other() -> None:
     assert not sideways, "\n".join(sideways)
 
 
+@pytest.mark.slow
 def test_no_import_circles() -> None:
     graph = {module: {name for name, _ in imported(module) if name != module} for module in modules()}
     try:
@@ -145,6 +150,7 @@ def naming(pattern: str, allowed: tuple[str, ...]) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", folders("frameworks"))
 def test_a_framework_is_named_only_in_its_folder(name: str) -> None:
     allowed = (f"frameworks/{name}/", "recipes/[^/]+/.*yaml", "cli/table.py")  # the last has examples

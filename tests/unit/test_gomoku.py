@@ -142,6 +142,7 @@ def test_the_engine_sees_wins_and_threats_within_its_budget() -> None:
     assert search.left == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "stones"), [(9, (12, 20)), (15, (12, 30))])
 def test_single_moves_are_right_by_looking_at_what_follows(size: int, stones: tuple[int, int]) -> None:
     generated = problems.generate(9, "test", 0, size=size, need=5, kinds=["win", "four", "three"], stones=stones)

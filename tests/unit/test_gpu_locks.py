@@ -41,6 +41,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.slow
 def test_no_gpu_is_taken_twice_and_those_of_a_killed_process_are_free(tmp_path: Path) -> None:
     first, second = process(2, tmp_path), process(1, tmp_path)
     try:

@@ -86,6 +86,7 @@ def test_a_name_of_one_s_own(tmp_path: Path, results: ResultsFolder) -> None:
         grade_generations(Request(files, results, name="half", benchmark="gsm8k"))
 
 
+@pytest.mark.slow
 def test_part_of_a_benchmark_says_so(tmp_path: Path, results: ResultsFolder) -> None:
     graded = grade_generations(Request(write(tmp_path / "a.jsonl", qwen_row(0, 0), qwen_row(2, 2)), results))
     assert (graded.lines[0].problems, graded.lines[0].whole) == (2, 3) and "2 of its 3" in graded.notes[0]
@@ -108,6 +109,7 @@ def test_files_of_the_same_benchmark_are_repeats(tmp_path: Path, results: Result
     assert (line.problems, line.repeats) == (3, 2)
 
 
+@pytest.mark.slow
 def test_where_no_answer_is_boxed_it_is_looked_for_elsewhere(tmp_path: Path, results: ResultsFolder) -> None:
     files = write(tmp_path / "a.jsonl", *(qwen_row(i, f"The answer is {i}.") for i in range(3)))
     graded = grade_generations(Request(files, results))

@@ -144,6 +144,7 @@ def test_only_the_guilty_pair_is_ungradable():
     assert seconds_of_judges() - started < 15
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_from_outside_is_replaced():
     POOL.run(JUDGE, [Pair("x", "x+1", None)], deadline_s=5.0, workers=1)
     POOL._workers[0]._process.kill()

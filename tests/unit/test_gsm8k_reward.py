@@ -131,6 +131,7 @@ PIECES = [*reward.TAGS, "\n", "1,000", "7", "²", " ", "\n\n", "a", *MARKS]
 HOSTILE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join) | st.text(max_size=100)
 
 
+@pytest.mark.slow
 @examples("any text")
 @given(HOSTILE)
 @example("<reasoning>a</reasoning></reasoning>\u2028<answer>7</answer>")

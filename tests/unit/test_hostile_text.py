@@ -42,6 +42,7 @@ ACTIVE = {"script", "iframe", "object", "embed", "link", "img", "base", "form", 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", run_names())
 def test_rewards_and_their_record(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a trainer calls: each completion gets a reward, and comes back from the recorder as it was."""

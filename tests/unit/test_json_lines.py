@@ -54,6 +54,7 @@ def test_only_a_command_that_stopped_in_time_is_worth_another_attempt(error, sta
     assert ended.value.code == status
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_is_read_as_another_text(tmp_path):
     rows = [{"problem_id": "p0", "repeat": 0, "completion": "one \u2028 12"}, {"completion": "3", "reward": 0.5}, {}]
     whole, file = "".join(map(json_lines.dump, rows)).encode(), tmp_path / "rows.jsonl"

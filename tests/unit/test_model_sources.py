@@ -53,6 +53,7 @@ def test_a_folder_on_this_disk_is_linked_and_its_hash_recorded(tmp_path: Path) -
     assert not (tmp_path / "model" / "model.gguf").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["somebody/small", "small"])
 def test_a_mirror_comes_first(tmp_path: Path, cache: Path, name: str) -> None:
     mirrored = whole(tmp_path / "mirror" / name)

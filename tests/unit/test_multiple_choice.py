@@ -122,6 +122,7 @@ def test_a_million_characters_are_read_at_once(piece: str) -> None:
     assert time.process_time() - start < 2
 
 
+@pytest.mark.slow
 @given(st.text(max_size=40), st.sampled_from(LETTERS), st.sampled_from(["{}", "({})", "{}.", r"\text{{{}}}", "**{}**"]))
 def test_a_vote_counts_spellings_of_one_letter_together(text: str, letter: str, form: str) -> None:
     assert TASK.canonical_answer(form.format(letter)) == letter

@@ -6,6 +6,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+import pytest
+
 from contracts.run_file import ROOT
 
 VAGUE = {"found", "of", "several", "shown", "given", "made", "asked", "words", "place", "put"}
@@ -22,6 +24,7 @@ def stored(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield node.name, node.lineno
 
 
+@pytest.mark.slow
 def test_names_say_what_they_hold() -> None:
     folders = [folder for folder in ROOT.iterdir() if folder.is_dir() and not folder.name.startswith(".")]
     files = [

@@ -20,6 +20,7 @@ def table() -> pa.Table:
     return pa.Table.from_pylist(rows, tables.GRADED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_flipped_bit_or_a_cut_changes_nothing_or_is_refused(tmp_path: Path, seed: int) -> None:
     file, draw, refused = tmp_path / "t.parquet", random.Random(seed), 0

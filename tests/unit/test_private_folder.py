@@ -161,6 +161,7 @@ def test_what_a_killed_training_left_is_removed_without_following_links(temporar
     assert not list(scratch.iterdir()) and (tmp_path / "mine").read_text() == "precious"
 
 
+@pytest.mark.slow
 @as_root
 def test_the_python_that_another_user_planted_does_not_run(temporary: Path) -> None:
     """The interpreter of verl's workers is a script in the scratch folder."""

@@ -35,6 +35,7 @@ def test_each_fault_is_caught_by_as_many_tests_as_stated_and_no_fewer() -> None:
         assert run_tests(problem.answer or "", Suite.from_meta(problem.meta)).share == 1.0
 
 
+@pytest.mark.slow
 def test_splits_share_no_function_and_wordings_are_known() -> None:
     sets = {split: {p.answer for p in problems.generate(300, split, 0)} for split in ("train", "test")}
     assert not sets["train"] & sets["test"] and len(sets["train"]) == 300

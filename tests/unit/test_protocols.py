@@ -88,6 +88,7 @@ def test_decoding_holds_what_decides_a_completion():
         assert protocols.load("demo", {key: value}).decoding() != demo.decoding()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [protocols, prompts])
 def test_a_file_that_is_cut_off_is_refused_in_a_sentence_or_read(module, tmp_path, monkeypatch):
     where = "PROTOCOLS" if module is protocols else "FILE"

@@ -145,6 +145,7 @@ def puzzle(draw):
     return draw(st.lists(statement, min_size=people, max_size=people))
 
 
+@pytest.mark.slow
 @examples("built text")
 @given(puzzle(), st.sampled_from(puzzles.WORDINGS), st.randoms(use_true_random=False))
 def test_puzzles_are_read_as_they_were_written(statements, wording, rng):
@@ -152,6 +153,7 @@ def test_puzzles_are_read_as_they_were_written(statements, wording, rng):
     assert puzzles.read_question(puzzles.write_question(statements, names, wording, rng)) == (names, statements)
 
 
+@pytest.mark.slow
 @examples("built text")
 @given(puzzle())
 def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
@@ -170,6 +172,7 @@ def test_in_a_solution_knights_and_only_they_speak_the_truth(statements):
         assert consistent == (knights in solutions)
 
 
+@pytest.mark.slow
 @examples("puzzles")
 @given(
     st.integers(0, 10**6), st.sampled_from(["train", "test"]), st.lists(st.integers(2, 8), min_size=1, max_size=3),

@@ -21,6 +21,7 @@ def recipe(random, chance, seeds, k, spread, gain=0.0):
     return [random.random((len(chance), k)) < np.clip(chance + shift, 0, 1)[:, None] for shift in shifts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.0, 0.015, 0.03])
 @pytest.mark.parametrize("seeds", [2, 6])
 def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, seeds):
@@ -35,6 +36,7 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
     assert np.mean(agree) >= 0.9
 
 
+@pytest.mark.slow
 def test_the_detectable_difference_is_found_in_80_percent():
     random, found_better = np.random.default_rng(3), []
     parts = recipe_difference.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
@@ -111,6 +113,7 @@ def test_components_are_recovered():
     assert recipe_difference.components(*[[run[:, :1] for run in side] for side in sides]) is None
 
 
+@pytest.mark.slow
 def test_the_cheapest_plan_follows_the_costs():
     parts = recipe_difference.Components(0.1, 0.001, 0.0004, 0.001, 0.2)
     dear_training = cheapest_design.cheapest(parts, 500, 0.02, (1000.0, 1e-5), 0.05)

@@ -64,6 +64,7 @@ def test_real_files_of_the_qwen_harness(name: str, published: ProblemTables) -> 
     assert (benchmark, len(rows), len(problems)) == (name, SIZES[name], SIZES[name])
 
 
+@pytest.mark.slow
 @needs_mirror
 def test_a_file_of_several_models_names_them(published: ProblemTables) -> None:
     path = MIRROR / "generations" / "gsm8k_four_models.jsonl"
@@ -107,6 +108,7 @@ def chat(row: dict[str, Any]) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": row["question"]}], "response": row["completion"]}
 
 
+@pytest.mark.slow
 @needs_mirror
 @pytest.mark.parametrize("name", REWRITES)
 def test_real_generations_in_other_files(name: str, tmp_path: Path, published: ProblemTables) -> None:

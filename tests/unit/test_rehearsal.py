@@ -72,6 +72,7 @@ def test_an_op_that_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rehearsal.compile_op("sampler") == (False, "compile sampler", error)
 
 
+@pytest.mark.slow
 def test_every_op_that_is_compiled_at_run_time_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """DeepSpeed's optimisers where they train; FlashInfer's sampler where vLLM evaluates."""
     monkeypatch.setattr(rehearsal, "ARCHITECTURES", ())
@@ -108,6 +109,7 @@ def test_a_package_that_is_missing_or_ends_the_process(tmp_path: Path, monkeypat
     assert rehearsal.check_import("json")[0] is True
 
 
+@pytest.mark.slow
 def test_a_command_that_the_release_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(self: object, run: object) -> None:
         raise UserError("no such setting", code="refused-setting")

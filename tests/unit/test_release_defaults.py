@@ -21,6 +21,7 @@ def loaded() -> list[Run]:
     return [load_run(name, "full") for name in run_names()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "setting", "value", "algorithm"),
     [

@@ -145,6 +145,7 @@ def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
         sandbox.try_sandbox.cache_clear()
 
 
+@pytest.mark.slow
 def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sandbox.try_sandbox.cache_clear()
     fake = tmp_path / "bwrap"

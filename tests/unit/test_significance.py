@@ -61,6 +61,7 @@ def test_holm_rejects_what_the_step_down_procedure_rejects(p_values):
     assert {i for i, p in enumerate(significance.holm(p_values)) if p <= 0.05} == rejected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "discordant", "difference"), [(40, 0.3, 0.2), (272, 0.2, 0.08), (500, 0.1, 0.0)])
 def test_mcnemar_power_is_how_often_the_test_rejects(n, discordant, difference):
     random, up = np.random.default_rng(3), (discordant + difference) / 2

@@ -30,6 +30,7 @@ def stated_reasons() -> Iterator[tuple[str, str]]:
                     yield plain.replace("environment  ", "environment x "), f"{file.relative_to(ROOT)}:{node.lineno}"
 
 
+@pytest.mark.slow
 def test_every_skip_has_a_kind() -> None:
     reasons = list(stated_reasons())
     assert len(reasons) > 20

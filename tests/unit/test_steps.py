@@ -26,6 +26,7 @@ def test_which_tasks_check_steps() -> None:
     assert registry.get("math").check_steps("1+1=3", SUM) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_right_traces_are_right_and_planted_faults_are_found(name: str) -> None:
     trial = study.trial(name, 100, seed=1)
@@ -81,6 +82,7 @@ def test_an_unusable_problem_has_no_steps(name: str) -> None:
     assert registry.get(name).check_steps("1+1=2", Problem("", name, "what?", None, {})) is None
 
 
+@pytest.mark.slow
 def test_slips_of_the_demo_traces_are_found() -> None:
     for name in TASKS:
         task, demo = registry.get(name), task_yaml.settings(name)["demo"]

@@ -113,9 +113,15 @@ def test_drawings_by_hand() -> None:
 
 @pytest.mark.slow
 def test_drawings_by_template() -> None:
+    counts, mistaken = svg_confusion.confusion(svg_confusion.by_template(share=0.4))
+    assert counts.total() == 80 and not mistaken, "\n".join(mistaken)
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_two_hundred_drawings_by_template() -> None:
     counts, mistaken = svg_confusion.confusion(svg_confusion.by_template())
-    assert counts.total() == 200
-    assert not mistaken, "\n".join(mistaken)
+    assert counts.total() == 200 and not mistaken, "\n".join(mistaken)
 
 
 @pytest.mark.slow

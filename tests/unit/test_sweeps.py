@@ -89,6 +89,7 @@ def test_names_that_are_none(recipes_folder: Path) -> None:
         runs.load_run("openr1/other", "demo")
 
 
+@pytest.mark.slow
 def test_the_sweeps_of_the_project_can_be_read() -> None:
     assert sweeps.names()
     for name in sweeps.names():
@@ -184,6 +185,7 @@ class _Run:
         return self.right if step else np.zeros_like(self.right)
 
 
+@pytest.mark.slow
 def test_settings_that_are_all_alike_do_not_win_by_being_chosen() -> None:
     """The best of ten by chance is above the mean where it was chosen, and not where it is reported."""
     rng, chosen, naive = np.random.default_rng(0), [], []

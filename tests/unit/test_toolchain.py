@@ -91,6 +91,7 @@ print(json.dumps({name: [shutil.which(word, path=one["PATH"]) for word in words]
 """
 
 
+@pytest.mark.slow
 def test_the_commands_of_all_runs_find_the_compilers_on_a_machine_without_any(tmp_path: Path) -> None:
     """Its PATH has neither ninja nor nvcc; the interpreter is that of an environment for GPUs."""
     cuda = environment_with_cuda(tmp_path / "env")

@@ -81,6 +81,7 @@ def everything_printed(translation: Translation) -> str:
     return "\n".join([*sources, *(text for text, _ in listed), *translation.machine])
 
 
+@pytest.mark.slow
 def test_the_command_of_every_run_is_read_as_what_it_was_made_of() -> None:
     for run, stage, parser, own in own_commands():
         reading, _ = read_settings(parser, own)
@@ -108,6 +109,7 @@ def test_the_command_of_every_run_is_made_again_from_what_was_read() -> None:
                     assert again.flags[name][0] == value, f"{run.name} ({run.scale}): {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", FRAMEWORKS)
 def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> None:
     for run, stage, parser, own in own_commands():

@@ -63,6 +63,7 @@ def sums_of_products(draw: st.DrawFn) -> list[list[str]]:
     return draw(st.lists(st.lists(factor, min_size=1, max_size=4), min_size=1, max_size=4))
 
 
+@pytest.mark.slow
 @given(terms=sums_of_products(), rng=st.randoms(use_true_random=False))
 def test_order_and_brackets_do_not_count(terms: list[list[str]], rng) -> None:
     mixed = [rng.sample(one, len(one)) for one in rng.sample(terms, len(terms))]

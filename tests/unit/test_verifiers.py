@@ -64,6 +64,7 @@ def expressions(draw, depth=3):
     return f"({left}) {operator} ({right})", value
 
 
+@pytest.mark.slow
 @examples("built text")
 @given(expressions())
 def test_countdown_evaluates_what_was_built(pair):
@@ -128,6 +129,7 @@ def test_what_is_no_closed_form(text):
     assert closed_forms.closed_form_values(text) is None
 
 
+@pytest.mark.slow
 @examples("built text")
 @given(expressions())
 def test_closed_forms_evaluate_what_was_built(pair):

@@ -81,6 +81,7 @@ def workflow(how: str, *folders: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_workflows_that_share_one_folder_exclude_each_other(tmp_path: Path) -> None:
     first = workflow("stay", tmp_path / "work-1", tmp_path / "results")
     assert first.stdin is not None and first.stdout is not None
@@ -101,6 +102,7 @@ def test_workflows_that_share_one_folder_exclude_each_other(tmp_path: Path) -> N
     assert after.communicate("\n")[0] == "held\n"  # a killed one holds nothing
 
 
+@pytest.mark.slow
 def test_a_workflow_is_refused_if_another_one_wrote_while_it_was_starting(tmp_path: Path) -> None:
     late = workflow("go", tmp_path)
     assert workflow("go", tmp_path).communicate("\n")[0] == "held\n"

@@ -12,6 +12,7 @@ from tests.user_errors import refused
 FOLDERS = ("analysis", "cluster", "config", "eval", "frameworks", "profiles", "recipes", "results/reference", "tasks")
 
 
+@pytest.mark.slow
 def test_libyaml_reads_every_file_as_the_slower_loader_does() -> None:
     files = [file for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.yaml"))]
     assert len(files) > 50

@@ -18,6 +18,7 @@ def run_with(rollouts: list[tuple[int, str, int | None]]) -> RunResults:
     return replace(run, rollouts=frame.assign(stage=1, completion="", reward=0.0))
 
 
+@pytest.mark.slow
 def test_right_and_wrong_answers_apart() -> None:
     run = run_with([(1, "correct", 10), (1, "wrong", 20), (1, "wrong", 40), (2, "wrong", 50), (2, "no_answer", 99)])
     assert training_section.has_answer_lengths(run)

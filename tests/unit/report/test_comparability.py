@@ -80,6 +80,7 @@ def reasons(results: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", CHANGES)
 def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -> None:
     change, reason = CHANGES[what]
@@ -90,12 +91,14 @@ def test_all_name_what_differs_and_nothing_is_paired(results: Path, what: str) -
     assert pairs.display.iloc[0]["verdict"] == f"not compared: {reason}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", NO_CHANGES)
 def test_what_does_not_decide_a_score_is_no_difference(results: Path, change: dict[str, Any]) -> None:
     record(results, SECOND, change)
     assert set(reasons(results).values()) == {""}
 
 
+@pytest.mark.slow
 def test_checkpoints_of_a_run_that_were_measured_differently_are_not_reported(results: Path) -> None:
     change, _ = CHANGES["an override"]
     record(results, FIRST, change, steps=(STEP,))

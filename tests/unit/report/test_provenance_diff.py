@@ -28,6 +28,7 @@ def diff(results: Path, other: Path, **only: object) -> str:
     )  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_nothing_changed(results: Path, other: Path) -> None:
     text = diff(results, other)
     assert "same samples, same verdicts" in text and "records are the same" in text
@@ -53,6 +54,7 @@ def test_another_grader(results: Path, other: Path, rewrite) -> None:
     assert "another completion" not in text
 
 
+@pytest.mark.slow
 def test_other_decoding_and_data(results: Path, other: Path, rewrite) -> None:
     rewrite(other / CELL, tables.GRADED, lambda rows: rows.assign(completion="other", prompt="asked", gold="1"))
     provenance.write(other / CELL, grader="math-verify 0.8.0", decoding={"temperature": 0.0, "max_tokens": 160, "n": 2})
@@ -63,6 +65,7 @@ def test_other_decoding_and_data(results: Path, other: Path, rewrite) -> None:
     assert "prompts and decoding:\n  graded: decoding.temperature: 1.0 → 0.0" in text
 
 
+@pytest.mark.slow
 def test_names_and_outcomes_are_no_reasons_and_lists_show_what_differs(results: Path, other: Path) -> None:
     record = {"verdicts": {"wrong": 3}, "stop": ["a", "b" * 200, "c"], "output": f"runs/{NAMES[0]}/graded"}
     provenance.write(results / "runs" / NAMES[0] / CELL, **record)
@@ -84,6 +87,7 @@ def test_lists_of_the_same_items_in_other_numbers_or_another_order(results: Path
     assert "  graded: devices: the same items in another order\n" in text
 
 
+@pytest.mark.slow
 def test_a_record_that_only_one_result_has_is_listed_and_a_step_that_only_one_has_is_not(
     results: Path, other: Path
 ) -> None:

@@ -163,6 +163,7 @@ def test_nan_in_the_log_differs_from_what_is_not_reported(results: Path, folder:
     assert load_results(results, NAMES[0]).not_finite == {"reward_mean": [5], "grad_norm": [8]}
 
 
+@pytest.mark.slow
 def test_texts_that_do_not_fit_into_memory_are_read_when_they_are_asked_for(
     results: Path, folder: Path, rewrite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
     assert run_pairs.without_shared_benchmark([first, elsewhere, first]) == 2
 
 
+@pytest.mark.slow
 def test_ours_beside_the_published_figures_with_tolerance(tmp_path: Path) -> None:
     name = "openr1/qwen2.5-math-7b/seed-0"
     write_run(tmp_path, name, 0.6, benchmarks=("aime24", "words"), steps=(0, 100), problems=30, repeats=1)
@@ -99,6 +100,7 @@ def regraded(folder: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> No
     tables.write(pa.Table.from_pandas(scores, tables.SCORE, preserve_index=False), tables.SCORE, path)
 
 
+@pytest.mark.slow
 def test_the_range_over_graders_is_beside_the_published_figures(tmp_path: Path) -> None:
     name = "openr1/qwen2.5-math-7b/seed-0"
     folder = write_run(tmp_path, name, 1.6, benchmarks=("aime24",), steps=(0, 100), problems=30, repeats=1)

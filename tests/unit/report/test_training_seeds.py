@@ -44,6 +44,7 @@ def seeds_of(recipe: str = "recipe/run", right: dict[int, int] | None = None, **
     return [trained(f"{recipe}/seed-{s}", n, reward=0.1 + s / 100, **more) for s, n in (right or RIGHT).items()]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_runs_of_one_recipe_are_one_and_others_are_not() -> None:
     runs = [*seeds_of(), trained("recipe/other/seed-0", 9)]
     assert [len(recipe.runs) for recipe in training_seeds.by_recipe(runs)] == [3, 1]
@@ -118,6 +119,7 @@ def pairs_of(runs: list[RunResults]) -> Table | None:
     return training_seeds_section.recipe_pairs_table(PagePairs.compared(runs, training_seeds.by_recipe(runs)))
 
 
+@pytest.mark.slow
 def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() -> None:
     wide, narrow = seeds_of("recipe/wide", {0: 19, 1: 10}), seeds_of("recipe/narrow", {0: 12, 1: 12})
     table = training_seeds_section.recipe_pairs_table(
@@ -204,6 +206,7 @@ def test_a_control_that_gains_as_much_leaves_the_recipe_unproven() -> None:
     assert row["verdict"] == "cannot tell"
 
 
+@pytest.mark.slow
 def test_one_seed_beside_its_control_is_about_checkpoints() -> None:
     row = controlled(seeds_of(BESIDE, {0: 60}, problems=60), seeds_of(f"{BESIDE}-opposite", {0: 8, 1: 9}, problems=60))
     assert (row["about"], row["verdict"]) == ("checkpoint", "the checkpoint is better than the control")
