@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -53,6 +54,9 @@ def warm_python(environment: str) -> Path:
     pytest_process = psutil.Process(os.getppid() if "PYTEST_XDIST_WORKER" in os.environ else os.getpid())
     folder = CACHE / f"warm-{environment}-{pytest_process.pid}-{int(pytest_process.create_time())}"
     folder.mkdir(parents=True, exist_ok=True)
+    for earlier in CACHE.glob("warm-*-*-*"):
+        if not psutil.pid_exists(int(earlier.name.split("-")[2])):
+            shutil.rmtree(earlier, ignore_errors=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "path").exists():

@@ -1,4 +1,4 @@
-"""The commands of README, docs and help texts: each exists, has a cost, and those that cost little are run here."""
+"""The commands of README, docs and help texts: each exists, has a cost, and `make test-all` runs the quick ones."""
 
 from __future__ import annotations
 
@@ -123,6 +123,7 @@ def test_what_succeeded_is_not_run_again_and_what_needs_other_files_is_left_out(
     assert lacking is not None and lacking.left_out and not lacking.failure
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_quick_commands_run(tmp_path: Path) -> None:
     workplace = Workplace(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,22 @@ TRIALS = int(os.environ.get("FAULT_TRIALS", "60"))  # of a night's run
 EACH = -(-TRIALS // len(bed.STAGES))  # of a stage
 
 
+QUICKEST = {"grade", "import"}
+
+
+def marks(stage: str, trial: int) -> Sequence[pytest.MarkDecorator]:
+    """The first trial of the quickest stages is part of make test, of quick ones of make test-all."""
+    if trial or stage not in bed.LIGHT:
+        return [pytest.mark.faults_long]
+    return [] if stage in QUICKEST else [pytest.mark.long]
+
+
 def params() -> list[object]:
-    """Of each stage: the first trial of a quick one is part of make test, all others of make test-faults."""
+    """The trials of each stage."""
     return [
-        pytest.param(stage, trial, id=f"{stage}-{trial}", marks=() if quick else pytest.mark.faults_long)
+        pytest.param(stage, trial, id=f"{stage}-{trial}", marks=marks(stage, trial))
         for stage in bed.STAGES
         for trial in range(EACH)
-        if [quick := stage in bed.LIGHT and trial == 0]
     ]
 
 
