@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,12 +13,13 @@ import filelock
 import pytest
 
 from contracts.run_file import ROOT
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
 
-def start(folder: Path, target: str, work: str = "work") -> subprocess.Popen[str]:
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+def start(folder: Path, target: str, work: str = "work", programs: str = "") -> subprocess.Popen[str]:
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     command = ["snakemake", target, "--config", f"work={folder}/{work}", f"results={folder}/results"]
     return subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -31,13 +33,22 @@ def is_locked(file: Path) -> bool:
 
 
 def test_a_work_folder_is_locked_while_a_snakemake_writes_to_it(tmp_path: Path) -> None:
-    process, looks = start(tmp_path, "job_kinds"), {"work": 0, "results": 0}
-    while process.poll() is None:
-        for name in looks:
-            looks[name] += is_locked(tmp_path / name / "demo" / ".lock")
-        time.sleep(0.02)
-    assert process.returncode == 0, process.communicate()
-    assert min(looks.values()) >= 10  # for as long as the job runs, which starts an interpreter
+    """Its job waits in the shell that it starts with, until the test has looked."""
+    waits, started = tmp_path / "waits", tmp_path / "started"
+    waits.touch()
+    shell = tmp_path / "programs" / "bash"
+    shell.parent.mkdir()
+    wait = f"touch {started}; while [ -e {waits} ]; do sleep 0.05; done"
+    shell.write_text(f'#!/bin/sh\n{wait}; exec {shutil.which("bash")} "$@"\n')
+    shell.chmod(0o755)
+    process = start(tmp_path, "job_kinds", programs=str(shell.parent))
+    locks = [tmp_path / name / "demo" / ".lock" for name in ("work", "results")]
+    wait_until(lambda: started.exists() or process.poll() is not None)
+    assert [is_locked(lock) for lock in locks] == [True, True]
+    waits.unlink()
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    assert [is_locked(lock) for lock in locks] == [False, False]
 
 
 @pytest.mark.parametrize("shared", ["work", "results"])
