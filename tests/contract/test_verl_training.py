@@ -167,6 +167,7 @@ def failed(project: Path, output: str) -> tuple[int, str]:
     return training.returncode, printed
 
 
+@pytest.mark.long
 def test_a_reward_that_fails_ends_the_training(project: Path, failed: tuple[int, str]) -> None:
     status, printed = failed
     assert status == 1 and "resuming" not in printed
@@ -174,6 +175,7 @@ def test_a_reward_that_fails_ends_the_training(project: Path, failed: tuple[int,
     assert tiny_project.processes(project) == []
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_weights_whatever_was_killed(project: Path, failed: tuple[int, str]) -> None:
     """Those of the step that the first training made after it was resumed, and the failed one before it failed."""
     for role in ("actor", "critic"):

@@ -29,6 +29,7 @@ def test_contributing_names_the_files_of_the_example() -> None:
     assert all(file in guide for file in FILES)
 
 
+@pytest.mark.long
 def test_a_task_is_trained_evaluated_and_reported_with_the_files_of_the_example_alone(tmp_path: Path) -> None:
     for name in ("trl", "eval"):
         if not (environment(name, "cpu") / ".stamp").is_file():
