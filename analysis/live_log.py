@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -33,6 +33,7 @@ class LiveRun:
     signs: list[collapse.Sign]
     step: int
     completions: list[Row]
+    unseen: list[str] = field(default_factory=list)  # kinds of collapse that the log cannot show
     heldout: str = ""  # accuracy so far
 
 
@@ -88,7 +89,7 @@ def from_log(run: RunResults) -> LiveRun:
 
 def _with_signs(run: RunResults, rows: Sequence[Row], completions: list[Row]) -> LiveRun:
     signs = [sign for _, stage in groupby(rows, itemgetter("stage")) for sign in collapse.signs(stage)]
-    return LiveRun(run, signs, rows[-1]["step"], completions)
+    return LiveRun(run, signs, rows[-1]["step"], completions, collapse.unseen(rows))
 
 
 def read_run(results: Path, work: Path, name: str) -> LiveRun | None:

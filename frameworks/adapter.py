@@ -92,6 +92,8 @@ class Adapter(ABC):
     metrics: ClassVar[Mapping[str, str]]
     # The same for what our trainings take from their recorded rollouts instead: read from logs made without us.
     imported_metrics: ClassVar[Mapping[str, str]] = {}
+    # A name of an earlier release -> today's, and what the value is multiplied with: of logs made without us.
+    earlier_names: ClassVar[Mapping[str, tuple[str, float]]] = {}
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.
@@ -203,6 +205,15 @@ class Adapter(ABC):
         Raises:
             UserError: it is of no such kind, or damaged.
         """
+
+    def todays_names(self, values: Mapping[str, float]) -> dict[str, float]:
+        """The metrics of a step, those of earlier releases under today's names where these are not there too."""
+        renamed = dict(values)
+        for earlier, (name, times) in self.earlier_names.items():
+            if earlier in values and name not in values:
+                value = values[earlier]
+                renamed[name] = value if times == 1 else value * times
+        return renamed
 
     def per_step(self, logged: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
         """The same with each metric that is a sum since the training began turned into that of a step."""

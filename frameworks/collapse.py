@@ -26,6 +26,11 @@ MISMATCH, MISMATCH_TIMES = 0.05, 3.0  # of probabilities or their logarithms; an
 LOST = 0.5  # of the best window's accuracy
 LOST_FROM = 0.1  # an accuracy below this cannot be lost
 
+# The columns by which each kind of collapse is seen, any of them
+SEEN_BY = {
+    "length at the cap": ("truncated_rate",), "format errors": ("format_error_rate",), "accuracy lost": ("accuracy",),
+    "KL": ("kl",), "entropy": ("entropy",),
+}  # fmt: skip
 GRAVE = ("not a number", "length at the cap", "format errors", "accuracy lost", "KL", "entropy")  # worth stopping for
 
 Row = Mapping[str, float | int | None]
@@ -153,6 +158,12 @@ class Watch:
                 f"the sampler's probabilities are {apart.now:.3g} from the trainer's, after {apart.lowest:.3g} at best"
             )
         return evidence_by_kind
+
+
+def unseen(rows: Iterable[Row]) -> list[str]:
+    """The kinds of collapse that a log cannot show, because none of its rows has what tells them."""
+    present = {name for row in rows for name, value in row.items() if value is not None}
+    return [kind for kind, columns in SEEN_BY.items() if not present & set(columns)]
 
 
 def signs(rows: Iterable[Row], cap: float | None = None) -> list[Sign]:

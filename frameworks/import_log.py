@@ -10,6 +10,8 @@ this project, need no --framework.
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +27,18 @@ from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
 Row = dict[str, Any]
+# What other programs write, and what is wanted instead; looked for in the beginning of a file
+_AS_CSV = "export the run's metrics from Weights & Biases as CSV, and name its columns as in docs/how-to/report.md"
+OTHER_PROGRAMS = {
+    r"(?m)^\s*\{'(?:loss|reward|num_tokens)'": (
+        "TRL's console text, which does not number its steps: import trainer_state.json, which is in every checkpoint "
+        "folder, or the TensorBoard events"
+    ),
+    r"(?m)\bStep \d+ \|.*\|": f"prime-rl's console text: {_AS_CSV}",
+    r"(?m)\b(?:step|rollout|perf) \d+: \{'(?:train|rollout|perf)/": f"slime's console text: {_AS_CSV}",
+}
+BEGINNING = 1 << 16  # characters
+DERIVED_FROM = ("response_length/clip_ratio", "total_length", "rollout/num_samples", "step", "epoch")
 LAST_STEP = 10**9  # more are a mistake, such as a time
 OURS = tuple(field.name for field in tables.TRAINING_LOG if pa.types.is_floating(field.type))
 
@@ -36,9 +50,9 @@ def _metrics_of_file(file: Path, framework: adapter.Adapter | None) -> dict[int,
         raise UserError(
             f"{file} should be a training log, but {reason}: name the file", code="missing-file", path=str(file)
         )
+    _refuse_other_programs(file)
     if file.suffix.lower() == ".csv":
-        native = {**framework.metrics, **framework.imported_metrics} if framework else {}
-        logged = training_log_csv.read(file, {*native, "response_length/clip_ratio", *OURS})
+        logged = training_log_csv.read(file, _known_names(framework))
     elif framework is None and file.match(tensorboard_events.PATTERN):  # ours
         logged = tensorboard_events.metrics_of_file(file, prefix="")
     elif framework is None:
@@ -65,6 +79,34 @@ def _metrics_of_file(file: Path, framework: adapter.Adapter | None) -> dict[int,
                 step=step,
             )
     return logged
+
+
+def _refuse_other_programs(file: Path) -> None:
+    """Raise UserError for a log that no framework here writes, with what to import instead."""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        text = stream.read(BEGINNING)
+    for pattern, program in OTHER_PROGRAMS.items():
+        if re.search(pattern, text):
+            raise UserError(f"{file} is {program}", code="log-of-another-program", path=str(file))
+
+
+def _known_names(framework: adapter.Adapter | None) -> set[str]:
+    native = {**framework.metrics, **framework.imported_metrics, **framework.earlier_names} if framework else {}
+    return {*native, *DERIVED_FROM, *OURS}
+
+
+def unknown_names(files: Sequence[Path], framework: str | None) -> dict[str, str]:
+    """The metrics in some files that are not known, with the nearest known name; empty where none is near."""
+    known_framework = adapter.load(framework) if framework else None
+    known, names = _known_names(known_framework), dict[str, None]()
+    for file in files:
+        if file.suffix.lower() == ".csv":
+            names |= dict.fromkeys(training_log_csv.unknown_columns(file, known))
+        else:
+            steps = _metrics_of_file(file, known_framework)
+            steps = known_framework.per_step(steps) if known_framework else steps
+            names |= dict.fromkeys(name for values in steps.values() for name in values if name not in known)
+    return {name: next(iter(difflib.get_close_matches(name, known, 1, 0.75)), "") for name in names}
 
 
 def _number(name: str, value: object, step: int, files: Sequence[Path]) -> float:
@@ -99,7 +141,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
     for file in files:
         for step, values in _metrics_of_file(file, known).items():
             logged.setdefault(step, {}).update(values)
-    logged = dict(sorted(logged.items()))
+    logged = {step: known.todays_names(values) if known else values for step, values in sorted(logged.items())}
     rows: list[Row] = []
     elapsed, step_before, nulls = 0.0, 0, dict.fromkeys(tables.TRAINING_LOG.names)
     for step, values in (known.per_step(logged) if known else logged).items():
@@ -157,6 +199,9 @@ def main() -> None:
     distances = {after - before for before, after in pairwise(steps)}
     if len(distances) > 1:
         print(f"Steps between the rows: {min(distances)} to {max(distances)}")
+    if others := unknown_names(arguments.input, arguments.framework):
+        listed = ", ".join(f"{name} (nearest: {near})" if near else name for name, near in others.items())
+        print(f"Not known, left out: {listed}")
     if unknown := [name for name in OURS if table[name].null_count == len(table)]:
         print(f"Not in these files, left null: {', '.join(unknown)}")
 

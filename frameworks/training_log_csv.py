@@ -18,6 +18,15 @@ def metric_in_column(column: str, known: Container[str]) -> str | None:
     return next((one for one in (name, name.removeprefix("train/")) if one in known), None)
 
 
+def unknown_columns(file: Path, known: Container[str]) -> list[str]:
+    """The columns that are neither a known metric, nor the step, nor a tracker's own bounds and times."""
+    with file.open(encoding="utf-8-sig", newline="") as stream:
+        columns = list(csv.DictReader(stream).fieldnames or ())
+    own = ("_step", "_timestamp", "_runtime", "_wandb", "__MIN", "__MAX")
+    unknown = [column for column in columns if column not in STEPS and not column.endswith(own)]
+    return [column for column in unknown if metric_in_column(column, known) is None]
+
+
 def read(file: Path, known: Container[str]) -> dict[int, dict[str, float]]:
     """By step, the known metrics; an empty cell is none, and of several rows of a step the last cell counts.
 

@@ -17,3 +17,10 @@ COLUMNS = {
 }
 
 IMPORTED = {"rollout/reward_std": "reward_std"}
+
+# Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
+# openrlhf/trainer of each release; SimpleRL trained with 0.5.
+EARLIER = {
+    "reward": ("rollout/reward_mean", 1.0),  # up to 0.9
+    "response_length": ("rollout/response_length_mean", 1.0),  # up to 0.9
+}

@@ -36,9 +36,10 @@ from frameworks.trl.command import (
     trainer_flags,
     training_devices,
 )
-from system import durable
+from system import durable, json_lines
 
 # Files of a native checkpoint that belong to the trainer, not to the model.
+SWIFT_STEP = "global_step/max_steps"  # ms-swift numbers its steps by this alone
 TRAINER_FILES = {"training_args.bin", "trainer_state.json", "optimizer.pt", "optimizer.bin", "scheduler.pt", "latest"}
 
 
@@ -47,7 +48,7 @@ class TRLAdapter(Adapter):
 
     command: ClassVar = command
     parser: ClassVar = parser_check
-    metrics, imported_metrics = metrics.COLUMNS, metrics.IMPORTED
+    metrics, imported_metrics, earlier_names = metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
     engine_share = "vllm_gpu_memory_utilization"
@@ -143,29 +144,47 @@ class TRLAdapter(Adapter):
             step = 1 + (native_step - 1) // updates
             if "reward" in values:
                 steps[step] = values
-                tokens = values.get("num_tokens", tokens_before)  # since the training began
-                values["num_tokens"], tokens_before = tokens - tokens_before, tokens
+                tokens = values.get("num_tokens", tokens_before)  # since the training began, or was resumed
+                values["num_tokens"] = tokens - (tokens_before if tokens >= tokens_before else 0.0)
+                tokens_before = tokens
             elif step in steps:
                 steps[step]["step_time"] = steps[step].get("step_time", 0.0) + values.get("step_time", 0.0)
         return steps
 
     def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
-        """See Adapter; TensorBoard events, or the history in trainer_state.json."""
-        if file.suffix != ".json":
+        """See Adapter; TensorBoard events, the history in trainer_state.json, or ms-swift's logging.jsonl."""
+        if file.suffix == ".jsonl":
+            entries = (
+                {**entry, "step": int(entry[SWIFT_STEP].partition("/")[0])}
+                for entry in json_lines.read(file)
+                if SWIFT_STEP in entry
+            )
+        elif file.suffix == ".json":
+            entries = json.loads(file.read_text(encoding="utf-8"))["log_history"]
+        else:
             return tensorboard_events.metrics_of_file(file)
-        history = json.loads(file.read_text(encoding="utf-8"))["log_history"]
-        return {entry["step"]: entry for entry in history if "reward" in entry}
+        steps: dict[int, dict[str, float]] = {}
+        for (
+            entry
+        ) in entries:  # an evaluation has an entry of its own; one that a resumed training repeats counts as the later
+            steps.setdefault(entry["step"], {}).update(entry)
+        return {step: values for step, values in steps.items() if "reward" in values}
 
     def per_step(self, logged: Mapping[int, Mapping[str, float]]) -> dict[int, dict[str, float]]:
         """See Adapter; steps are updates of weights, and those on completions of an earlier one are left out."""
         steps, before, tokens_before = dict[int, dict[str, float]](), 0, 0.0
+        old = not any(metrics.SINCE in entry for entry in logged.values())
         for step, entry in logged.items():
             if "reward" not in entry:
                 continue
             values = {name: _number(value) for name, value in entry.items()}
             if "num_tokens" in values:  # since the training began
                 tokens = values["num_tokens"]
+                if tokens < tokens_before:  # a resumed training may count anew
+                    tokens_before = 0.0
                 values["num_tokens"], tokens_before = (tokens - tokens_before) / max(step - before, 1), tokens
+            if old and "reward_std" in values:
+                values[metrics.GROUP_STD] = values.pop("reward_std")
             steps[step], before = values, step
         return steps
 

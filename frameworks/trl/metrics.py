@@ -16,3 +16,11 @@ COLUMNS = {
 }
 
 IMPORTED = {"reward_std": "reward_std", "frac_reward_zero_std": "zero_signal_rate"}
+
+# Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
+# trl/trainer/grpo_trainer.py of each release.
+EARLIER = {"completion_length": ("completions/mean_length", 1.0)}  # up to 0.16
+GROUP_STD = (
+    "reward_std of groups"  # what `reward_std` is up to 0.26: the mean of the groups', not that of all completions
+)
+SINCE = "step_time"  # what releases before 0.26 do not log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
@@ -30,6 +31,7 @@ from system import durable, fork_server, json_lines
 from system.errors import UserError
 
 FLASH = "flash_attention_2"  # the release's default
+PRINTED_STEP = re.compile(r"\bstep:(\d+) - ")
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without
 
 
@@ -38,7 +40,7 @@ class VerlAdapter(Adapter):
 
     command: ClassVar = command
     parser: ClassVar = parser_check
-    metrics = metrics.COLUMNS
+    metrics, earlier_names = metrics.COLUMNS, metrics.EARLIER
     checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
     sampler_distance = "training/rollout_probs_diff_mean"
     engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"
@@ -118,16 +120,11 @@ class VerlAdapter(Adapter):
         pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
     def metrics_in_line(self, line: str) -> dict[str, float] | None:
-        """See Adapter; verl prints a step as `step:7 - name:value - name:value …`."""
-        step = re.search(r"\bstep:\d+ - (.+)", line)
-        if step is None:
+        """See Adapter."""
+        if PRINTED_STEP.search(line) is None:
             return None
-        values = {}
-        for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", step[1]).split(" - "):
-            name, _, value = part.rpartition(":")
-            if name in self.metrics or name == "response_length/clip_ratio":
-                values[name] = float(value)
-        return values
+        names = {*self.metrics, "response_length/clip_ratio"}
+        return {name: value for name, value in _printed_metrics(line).items() if name in names}
 
     def columns_in_line(self, stage: Stage, line: str) -> dict[str, float] | None:
         """See Adapter."""
@@ -152,9 +149,15 @@ class VerlAdapter(Adapter):
         if file.match(tensorboard_events.PATTERN):
             return tensorboard_events.metrics_of_file(file, prefix="")
         if file.suffix == ".jsonl":
-            return dict(_logged_steps(file))
-        lines = (re.search(r"\bstep:(\d+) - ", line) for line in file.read_text(errors="replace").split("\n"))
-        return {int(match[1]): self.metrics_in_line(match.string) or {} for match in lines if match}
+            logged: dict[int, dict[str, float]] = {}
+            for step, values in _logged_steps(file):
+                logged.setdefault(step, {}).update(values)
+            return logged
+        steps: dict[int, dict[str, float]] = {}
+        for match in map(PRINTED_STEP.search, file.read_text(errors="replace").split("\n")):
+            if match:  # a step's validation may be a line of its own
+                steps.setdefault(int(match[1]), {}).update(_printed_metrics(match.string))
+        return steps
 
     def our_columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; verl's clip ratio counts completions as long as the longest, even where that was not cut."""
@@ -213,6 +216,16 @@ def momentum_environment(stage: Stage) -> dict[str, str]:
     """The environment variable with the momentum of running statistics; nothing where the stage has none."""
     step_and_largest = [stage.objective.get(key) for key in ("momentum_step", "momentum_max")]
     return {running_advantage.VARIABLE: json.dumps(step_and_largest)} if None not in step_and_largest else {}
+
+
+def _printed_metrics(line: str) -> dict[str, float]:
+    """What verl prints for a step, `step:7 - name:value - name:value …`; what is no number is left out."""
+    values = {}
+    for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", line[PRINTED_STEP.search(line).end() :]).split(" - "):  # type: ignore[union-attr]
+        name, _, value = part.strip().rpartition(":")
+        with contextlib.suppress(ValueError):
+            values[name] = float(value)
+    return values
 
 
 def _logged_steps(file: Path) -> Iterator[tuple[int, dict[str, float]]]:

@@ -16,3 +16,13 @@ COLUMNS = {
     "critic/vf_loss": "critic_loss",
     "critic/grad_norm": "critic_grad_norm",
 }
+
+# Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
+# verl/trainer/ppo and verl/workers of each release; TinyZero and Logic-RL have those of 0.1 and 0.2.
+EARLIER = {
+    "critic/kl": ("actor/reward_kl_penalty", 1.0),  # up to 0.3
+    "actor/entropy_loss": ("actor/entropy", 1.0),  # up to 0.4
+    "actor/lr(1e-4)": ("actor/lr", 1e-4),  # 0.1
+    "perf/time_per_step": ("timing_s/step", 1.0),  # beside it, from 0.3
+    "actor/pg_loss": ("actor/loss", 1.0),  # beside it, today
+}

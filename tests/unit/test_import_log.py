@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import provenance, tables
-from frameworks import import_log, tensorboard_events, training_log_csv
+from frameworks import adapter, collapse, import_log, tensorboard_events, training_log_csv
 from frameworks.tensorboard_events import metrics_by_step
 from system.errors import UserError
 from tests.forked_command import run_module
@@ -206,3 +206,84 @@ def test_the_command_says_where_the_log_is_from(tmp_path: Path) -> None:
     assert tables.read(output, tables.TRAINING_LOG)["reward_mean"].to_pylist() == [0.5, 0.75]
     record = provenance.read(output)
     assert record["source"] == "a paper" and list(record["imported"]) == [str(tmp_path / "log.csv")]
+
+
+STEPS = "step:{} - critic/score/mean:0.2 - response_length/mean:300.0 - actor/lr(1e-4):0.010"
+OLD_VERL = "\n".join(
+    [
+        "(main_task pid=7) "
+        + STEPS.format(1)
+        + " - critic/kl:0.001 - actor/entropy_loss:0.700 - critic/kl_coeff:0.002",
+        "(main_task pid=7) step:1 - val/test_score/gsm8k:0.5",
+        "(main_task pid=7) " + STEPS.format(2) + " - critic/kl:0.002 - actor/entropy_loss:0.600",
+    ]
+)
+OLD_TRL = [
+    {"step": 1, "reward": 0.1, "reward_std": 0.3, "completion_length": 100.0, "kl": 0.0, "num_tokens": 900.0},
+    {"step": 1, "eval_loss": 0.2},
+    {"step": 2, "reward": 0.2, "reward_std": 0.2, "completion_length": 90.0, "kl": 0.01, "num_tokens": 400.0},
+    {"step": 2, "train_runtime": 10.0},
+]
+OLD_OPENRLHF = (
+    "_step,train/global_step,train/reward,train/response_length,train/kl,train/actor_lr\n5,1,0.2,500,0.1,5e-7\n"
+)
+SWIFT = {"reward": 0.2, "kl": 0.5, "completions/mean_length": 90.0, "global_step/max_steps": "3/100"}
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "content", "expected"),
+    [
+        ("verl", "train.log", OLD_VERL,
+         {"step": 1, "reward_mean": 0.2, "kl": 0.001, "entropy": 0.7, "learning_rate": 1e-6}),
+        ("trl", "trainer_state.json", json.dumps({"log_history": OLD_TRL}),
+         {"step": 1, "reward_mean": 0.1, "response_length_mean": 100.0, "reward_std": None}),
+        ("openrlhf", "wandb.csv", OLD_OPENRLHF,
+         {"step": 1, "reward_mean": 0.2, "response_length_mean": 500.0, "kl": 0.1, "learning_rate": 5e-7}),
+        ("trl", "logging.jsonl", json.dumps(SWIFT) + "\n", {"step": 3, "reward_mean": 0.2, "kl": 0.5}),
+    ],
+)  # fmt: skip
+def test_names_of_earlier_releases(tmp_path: Path, framework: str, name: str, content: str, expected: dict) -> None:
+    (tmp_path / name).write_text(content)
+    row, *_ = import_log.read([tmp_path / name], framework, "imported/x")
+    assert {key: pytest.approx(value) if value else value for key, value in expected.items()} == {
+        key: row[key] for key in expected
+    }
+
+
+def test_lines_of_one_step_are_merged_and_counters_may_restart(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(OLD_VERL)
+    assert adapter.load("verl").metrics_of_file(tmp_path / "train.log")[1]["val/test_score/gsm8k"] == 0.5
+    timed = [{**entry, "step_time": 2.0} for entry in OLD_TRL]
+    (tmp_path / "trainer_state.json").write_text(json.dumps({"log_history": timed}))
+    rows = import_log.read([tmp_path / "trainer_state.json"], "trl", "imported/x")
+    assert [row["tokens_per_second"] for row in rows] == [450.0, 200.0]
+    assert [row["reward_std"] for row in rows] == [0.3, 0.2]
+
+
+def test_unknown_metrics_are_named_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(OLD_VERL)
+    named = import_log.unknown_names([tmp_path / "train.log"], "verl")
+    assert named == {"critic/kl_coeff": "critic/kl", "val/test_score/gsm8k": ""}
+    (tmp_path / "wandb.csv").write_text("_step,_runtime,train/reward,train/kl__MIN,critic_lr\n1,2,3,4,5\n")
+    assert import_log.unknown_names([tmp_path / "wandb.csv"], "openrlhf") == {"critic_lr": "critic_loss"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'loss': 0.0, 'grad_norm': 0.1, 'reward': 0.2, 'epoch': 0.1}\n",
+        "12:00:00 SUCCESS Step 3 |   10.2s | Reward 0.3100 | Seq. Length 200\n",
+        "model.py:918 - step 4: {'train/loss': 0.1, 'train/grad_norm': 0.2}\n",
+    ],
+)
+@pytest.mark.parametrize("framework", ["verl", "trl"])
+def test_logs_of_other_programs_are_named(tmp_path: Path, framework: str, text: str) -> None:
+    (tmp_path / "out.log").write_text("starting\n" + text)
+    with refused("log-of-another-program"):
+        import_log.read([tmp_path / "out.log"], framework, "imported/x")
+
+
+def test_kinds_of_collapse_that_a_log_cannot_show(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(OLD_VERL)
+    rows = import_log.read([tmp_path / "train.log"], "verl", "imported/x")
+    assert collapse.unseen(rows) == ["length at the cap", "format errors", "accuracy lost"]
