@@ -108,7 +108,7 @@ def compare_scores(first: RunResults, second: RunResults, step: int, benchmark: 
         benchmark=benchmark,
         first=float(pair[0].mean()),
         second=float(pair[1].mean()),
-        difference=statistics.paired_difference(*pair) if same_problems else None,
+        difference=(statistics.paired_difference(*pair, clusters=first.clusters(benchmark)) if same_problems else None),
         shared=len(shared),
         only=(int((both["_merge"] == "left_only").sum()), int((both["_merge"] == "right_only").sum())),
         other=other,

@@ -17,13 +17,13 @@ from analysis import comparability
 from analysis.comparability import Result
 from analysis.reference import in_order
 from contracts import paths, tables
-from eval.statistics import Correct
+from eval.statistics import Correct, clusters
 from system.errors import UserError
 from tasks.problems import Problem
 
 SAMPLE_COLUMNS = [
     "step", "benchmark", "problem_id", "repeat", "prompt", "completion", "finish_reason", "completion_tokens", "gold",
-    "answer", "verdict", "grader", "protocol",
+    "answer", "verdict", "grader", "protocol", "cluster",
 ]  # fmt: skip
 TEXTS = ("prompt", "completion")  # the long ones of them
 SAMPLE_FACTS = ["protocol", "n_problems", "k_repeats", "completion_tokens_mean", "completion_tokens_max"]  # of a score
@@ -189,6 +189,10 @@ class RunResults:
     def problems(self, benchmark: str) -> list[str]:
         """The problems of a benchmark, in the row order of `correct`."""
         return self._correct[self.steps[0], benchmark][0]
+
+    def clusters(self, benchmark: str) -> clusters.Codes | None:
+        """Of each of `problems`, the number of its cluster; None if none share one."""
+        return clusters.of_rows(self.rows(self.steps[0], benchmark))
 
     def correct(self, step: int, benchmark: str) -> Correct:
         """Whether each completion is correct, with shape (problems, repeats). Ungradable ones are not correct."""

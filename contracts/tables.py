@@ -26,6 +26,7 @@ PROBLEM = pa.schema(
         ("messages", MESSAGES),
         ("answer", pa.string()),
         ("meta", pa.string()),
+        ("cluster", pa.string()),
     ]
 )
 
@@ -96,6 +97,7 @@ GRADED = pa.schema(
         ("answer", pa.string()),
         ("verdict", pa.string()),
         ("grader", pa.string()),
+        ("cluster", pa.string()),
     ]
 )
 
@@ -126,7 +128,7 @@ SCORE = pa.schema(
 )
 
 
-ADDED = {"subset"}  # columns that tables of earlier releases do not have; they are null there
+ADDED = {"subset", "cluster"}  # columns that tables of earlier releases do not have; they are null there
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
@@ -134,12 +136,13 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
 
     Args:
         table: has at least the columns of the schema; others are left out.
-        schema: one of the schemas above.
+        schema: one of the schemas above; columns of ADDED may be missing, and are null then.
         path: of the Parquet file; its folder is created if needed.
     """
     with durable.new(path) as file:
         paths.record_name(path).unlink(missing_ok=True)  # of what was there
-        pq.write_table(table.select(schema.names).cast(schema), file, compression="zstd", write_page_checksum=True)
+        whole = _with_added(table, schema).select(schema.names).cast(schema)
+        pq.write_table(whole, file, compression="zstd", write_page_checksum=True)
 
 
 def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
@@ -166,8 +169,7 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(columns)
-        for name in set(schema.names) & ADDED - set(table.column_names):
-            table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+        table = _with_added(table, schema)
         missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:
         raise
@@ -208,6 +210,12 @@ def _check_place(path: Path) -> None:
                 code="other-table",
                 column=name,
             )
+
+
+def _with_added(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    for name in set(schema.names) & ADDED - set(table.column_names):
+        table = table.append_column(name, pa.nulls(len(table), schema.field(name).type))
+    return table
 
 
 def _with_types(table: pa.Table, schema: pa.Schema, path: Path, artefact: Path) -> pa.Table:

@@ -151,5 +151,7 @@ def problems_hash(data: Path, benchmark: str) -> str:
     Neither the benchmark's file nor the Parquet file counts. What puts a prompt around the questions is recorded beside
     this hash: the prompt's words and the chat template.
     """
-    rows = sorted(json.dumps(problem, sort_keys=True) for problem in problems(data, benchmark).to_pylist())
+    rows = sorted(
+        json.dumps(problem, sort_keys=True) for problem in problems(data, benchmark).drop("cluster").to_pylist()
+    )
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()

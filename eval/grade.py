@@ -66,6 +66,9 @@ def grade_benchmark(
     return grade(items, grader=grader or DEFAULT)
 
 
+FROM_PROBLEM = {"gold": "answer", "cluster": "cluster"}  # columns of GRADED that are columns of PROBLEM
+
+
 def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: str, grader: str | None) -> pa.Table:
     """The graded table of a sample table, in the order of the problems and their repeats.
 
@@ -105,7 +108,11 @@ def grade_table(samples: pa.Table, problems: pa.Table, path: Path, extraction: s
     ordered = [rows[key] for key in requested]
     grades = grade_benchmark(ordered, by_id, extraction=extraction, grader=grader)
     graded = [
-        {**row, "gold": by_id[row["problem_id"]]["answer"], **dataclasses.asdict(result)}
+        {
+            **row,
+            **{name: by_id[row["problem_id"]][column] for name, column in FROM_PROBLEM.items()},
+            **dataclasses.asdict(result),
+        }
         for row, result in zip(ordered, grades, strict=True)
     ]
     return pa.Table.from_pylist(graded, tables.GRADED)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from contracts import ended_training, paths, provenance, steps, tables
 from eval import benchmark, score_table, statistics
 from eval import subset as subsets
+from eval.statistics import clusters
 from eval.statistics.pass_and_majority import by_problem, ties_of
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
@@ -100,7 +101,10 @@ def multi_sample_estimates(graded: pd.DataFrame, ties: str | None = None) -> dic
     """
     graded = graded.sort_values(["problem_id", "repeat"])
     values = by_problem(graded, spelled_answers(graded), ties or ties_of(graded["protocol"]))
-    return {measure: statistics.mean_over_problems(value) for measure, value in values.items()}
+    shared = clusters.of_rows(graded)
+    return {
+        measure: statistics.mean_over_problems(clusters.linearised(value, shared)) for measure, value in values.items()
+    }
 
 
 def score_row(graded: pd.DataFrame, ties: str | None = None, subset: str = "") -> dict[str, object]:
@@ -122,7 +126,7 @@ def score_row(graded: pd.DataFrame, ties: str | None = None, subset: str = "") -
     *_, passed, majority = multi_sample_estimates(graded, ties).values()
     known = graded["finish_reason"].notna()
     cut = graded["finish_reason"].eq("length")
-    estimate = statistics.avg_at_k(correct)
+    estimate = statistics.avg_at_k(correct, clusters=clusters.of_rows(graded))
     verdicts = graded["verdict"].value_counts()
     first = graded.iloc[0]
     return {

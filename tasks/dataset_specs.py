@@ -13,6 +13,8 @@ problems        how many are left then, where it is known that some are left out
 convert         module of the task's folder that makes a problem of a row; else tasks.row_converter does, which reads:
 columns         question, answer, form (tasks/gold_answers.py), and where there are such columns id and meta; for
                 questions with options also options and seed (the converter of their task)
+cluster         same_beginning: questions whose first so many characters are alike are one cluster, one observation for
+                every interval: they share a text or a template
 content_sha256  hash over the (question, answer) pairs of `files` (tasks/problems.py)
 generate        arguments of the task's generator besides `rows`; nothing is read then
 files           path in the mirror folder, an address with the same bytes, and the file's own hash and size

@@ -22,7 +22,7 @@ from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from tasks import dataset_sources, dataset_specs, registry
 from tasks.dataset_specs import Entry
-from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table
+from tasks.problems import Problem, content_digest, repeated_questions, rows_digest, to_table, with_same_beginning
 from tasks.row_sampling import sample_rows
 
 
@@ -101,6 +101,8 @@ def _read_source(entry: Entry, mirror: Path | None) -> tuple[list[Problem], dict
     ids = json.dumps([problem.problem_id for problem in problems])
     _check_hash(entry, read_from, spec.get("sample", {}).get("ids_sha256"), hashlib.sha256(ids.encode()).hexdigest())
     _check_hash(entry, read_from, held.get("content_sha256"), content_digest(problems))
+    if "cluster" in spec:
+        problems = with_same_beginning(problems, spec["cluster"]["same_beginning"])
     return problems, source
 
 

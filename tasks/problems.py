@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ class Problem(NamedTuple):
     question: str
     answer: str | None  # None where the source has no usable gold answer
     meta: dict[str, Any]  # what the verifier needs besides the answer; level and the like
+    cluster: str | None = None  # what it shares with other problems, so that they are one observation
 
 
 def split_of(identity: str) -> str:
@@ -68,6 +70,21 @@ def repeated_questions(problems: Iterable[Problem]) -> list[list[str]]:
     return [ids for ids in groups.values() if len(ids) > 1]
 
 
+def with_same_beginning(problems: Sequence[Problem], characters: int) -> list[Problem]:
+    """The problems, with a cluster where questions begin alike: parts of one exercise, or cases of one template.
+
+    Args:
+        problems: of one set.
+        characters: of the beginning, white space normalised.
+    """
+    beginnings = [canonical(problem.question)[:characters] for problem in problems]
+    counts = Counter(beginnings)
+    return [
+        problem._replace(cluster=start) if counts[start] > 1 else problem
+        for problem, start in zip(problems, beginnings, strict=True)
+    ]
+
+
 def to_table(problems: Sequence[Problem]) -> pa.Table:
     """The problems as a PROBLEM table; the question is the only message."""
     return pa.Table.from_pydict(
@@ -77,6 +94,7 @@ def to_table(problems: Sequence[Problem]) -> pa.Table:
             "messages": [[{"role": "user", "content": p.question}] for p in problems],
             "answer": [p.answer for p in problems],
             "meta": [json.dumps(p.meta, ensure_ascii=False, sort_keys=True) for p in problems],
+            "cluster": [p.cluster for p in problems],
         },
         schema=PROBLEM,
     )

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.artefacts.fact import NotThis, listed, percent_text
 from contracts import provenance, tables
 from eval import statistics
+from eval.statistics import clusters
 
 SHOWN = 4  # scores in a line
 SAMPLING = ("temperature", "top_p", "max_tokens")
@@ -62,7 +64,9 @@ def _graded(table: pa.Table, path: Path) -> dict[str, str]:
         by_problem.setdefault(problem, []).append(verdict == "correct")
     if not by_problem:
         return {"what": "graded samples, none"}
-    estimate = statistics.mean_over_problems(np.array([np.mean(right) for right in by_problem.values()]))
+    means = pd.Series({problem: np.mean(right) for problem, right in by_problem.items()}).sort_index()
+    shared = clusters.of_rows(table.select(["problem_id", "cluster"]).to_pandas())
+    estimate = statistics.mean_over_problems(clusters.linearised(means.to_numpy(), shared))
     rule = provenance.read(path).get("extraction", "not recorded")
     return {
         "what": "graded samples: completions and their verdicts", **_run_and_step(table), **_protocol(path, table),

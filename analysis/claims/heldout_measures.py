@@ -25,7 +25,7 @@ from analysis.statistics.mean_intervals import NotMeasured, Numbers, linear_rati
 from analysis.statistics.training_seeds import Recipe
 from contracts.tables import VERDICTS
 from eval import statistics
-from eval.statistics import Estimate
+from eval.statistics import Estimate, clusters
 
 RIGHT_REASONS = "right_reasons"
 LENGTHS = ("tokens", "thinking_tokens", "answer_tokens")
@@ -97,11 +97,13 @@ def _first_faults(run: RunResults, step: int, benchmark: str, rows: pd.DataFrame
 
 
 def _by_seed(seeds: Seeds, step: int | str, benchmark: str, what: Any) -> Numbers:
-    """A value per seed and problem whose mean over problems is that of the seed's completions which have the number."""
+    """A value per seed and problem (or cluster of them) whose mean is that of the completions which have the number."""
     rows = []
     for run in seeds:
         values = _by_completion(run, step, benchmark, what)
-        rows.append(linear_ratio(np.nansum(values, axis=1), np.sum(~np.isnan(values), axis=1).astype(float)))
+        counted, shared = ~np.isnan(values), run.clusters(benchmark)
+        totals, sizes = (clusters.sums(part.sum(axis=1), shared) for part in (np.nan_to_num(values), counted))
+        rows.append(linear_ratio(totals, sizes.astype(float)))
     return np.stack(rows)
 
 

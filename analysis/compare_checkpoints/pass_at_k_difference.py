@@ -9,7 +9,7 @@ import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
 from eval import score, statistics
-from eval.statistics import Estimate, Floats, pass_and_majority
+from eval.statistics import Estimate, Floats, clusters, pass_and_majority
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ def differences(tables: tuple[pd.DataFrame, pd.DataFrame], ties: str | None = No
     """
     if graded_checkpoint.repeats(tables[0]) < 2:
         return ()
-    sides = [by_problem(table, ties or ties_of(tables)) for table in tables]
+    shared = clusters.of_rows(tables[0])
+    by_side = [by_problem(table, ties or ties_of(tables)) for table in tables]
+    sides = [{measure: clusters.linearised(values, shared) for measure, values in side.items()} for side in by_side]
     return tuple(
         PassDifference(
             measure,

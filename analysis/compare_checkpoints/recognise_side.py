@@ -105,7 +105,7 @@ def _path_kind(path: Path, results: ResultsFolder) -> tuple[str, str]:
 
 def _is_graded(file: Path) -> bool:
     try:
-        return set(tables.GRADED.names) <= set(pq.read_schema(file).names)
+        return set(tables.GRADED.names) - tables.ADDED <= set(pq.read_schema(file).names)
     except (pa.ArrowException, OSError):
         return False
 

@@ -22,7 +22,7 @@ from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
 from analysis.statistics.training_seeds import Recipe
 from eval import statistics
-from eval.statistics import Estimate, significance
+from eval.statistics import Estimate, clusters, significance
 
 NAME = "turning_points"
 FEWEST = 3  # checkpoints, the base model included
@@ -66,7 +66,7 @@ def shares(recipe: Recipe, step: int, part: str) -> list[Floats]:
     def problem_shares(run: RunResults, benchmark: str) -> Floats:
         right, cut = run.correct(step, benchmark), run.truncated(step, benchmark)
         by_problem: Floats = {RIGHT: right, UNFINISHED: cut, WRONG: ~right & ~cut}[part].mean(axis=1)
-        return by_problem
+        return clusters.linearised(by_problem, run.clusters(benchmark))
 
     return [
         np.stack([problem_shares(run, benchmark) for run in recipe.runs]) for benchmark in recipe.runs[0].benchmarks

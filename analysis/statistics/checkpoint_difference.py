@@ -48,7 +48,7 @@ def difference(run: RunResults, step: int, benchmark: str, before: int | None = 
         The difference as a fraction, with its 95 % interval (statistics.paired_difference).
     """
     earlier = run.correct(run.steps[0] if before is None else before, benchmark)
-    return statistics.paired_difference(earlier, run.correct(step, benchmark))
+    return statistics.paired_difference(earlier, run.correct(step, benchmark), clusters=run.clusters(benchmark))
 
 
 def between_runs(first: RunResults, second: RunResults, benchmarks: Sequence[str]) -> Estimate:
@@ -64,7 +64,9 @@ def between_runs(first: RunResults, second: RunResults, benchmarks: Sequence[str
     """
     return mean_of(
         [
-            statistics.paired_difference(first.correct(first.last, name), second.correct(second.last, name))
+            statistics.paired_difference(
+                first.correct(first.last, name), second.correct(second.last, name), clusters=first.clusters(name)
+            )
             for name in benchmarks
         ]
     )

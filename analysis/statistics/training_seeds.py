@@ -17,7 +17,7 @@ from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference
 from analysis.statistics.checkpoint_difference import mean_of
 from contracts import seeds
-from eval.statistics import Estimate
+from eval.statistics import Estimate, clusters
 
 SEED = re.compile(r"(?:, seed |/seed-)\d+\Z")  # at the end of a run's title or name
 
@@ -65,10 +65,18 @@ def _measured_alike(runs: Sequence[RunResults]) -> bool:
     )
 
 
+def clustered(run: RunResults, step: int, benchmark: str) -> npt.NDArray[np.float64]:
+    """Right or not, with one row per cluster of problems (eval.statistics.clusters), of shape (clusters, repeats)."""
+    return clusters.linearised(run.correct(step, benchmark), run.clusters(benchmark))
+
+
 def _accuracies_at(recipe: Recipe, step: int | None, benchmarks: Sequence[str]) -> list[npt.NDArray[np.float64]]:
-    """Accuracies per benchmark, of shape (seeds, problems). Without a step, those of each seed's last checkpoint."""
+    """Accuracies per benchmark, of shape (seeds, problems or clusters of them).
+
+    Without a step, those of each seed's last checkpoint.
+    """
     return [
-        np.stack([run.correct(run.last if step is None else step, name).mean(axis=1) for run in recipe.runs])
+        np.stack([clustered(run, run.last if step is None else step, name).mean(axis=1) for run in recipe.runs])
         for name in benchmarks
     ]
 
@@ -130,7 +138,7 @@ def compare(first: Recipe, second: Recipe, benchmarks: Sequence[str]) -> recipe_
         name: min(run.correct(run.last, name).shape[1] for side in both for run in side.runs) for name in benchmarks
     }
     a, b = (
-        {name: [run.correct(run.last, name)[:, : fewest[name]] for run in side.runs] for name in benchmarks}
+        {name: [clustered(run, run.last, name)[:, : fewest[name]] for run in side.runs] for name in benchmarks}
         for side in both
     )
     return recipe_difference.compare(a, b)[-1]

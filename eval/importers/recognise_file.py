@@ -196,7 +196,7 @@ def _recognise_table(path: Path, mapping: dict[str, str]) -> tuple[str, Path, di
         names = set(schema.names)
         if {"doc", "model_response"} <= names or {"full_prompt", "gold", "predictions"} <= names:
             return "lighteval", path, None
-        if set(tables.GRADED.names) <= names:
+        if set(tables.GRADED.names) - tables.ADDED <= names:
             raise UserError(
                 f"{path} is a table of verdicts, which is graded already: crosszero show {path} prints it, crosszero "
                 "compare takes it as it is",

@@ -1,6 +1,7 @@
 """The basic statistics of graded samples: problems are the observations, repeats of a problem are averaged first.
 
 - `accuracy`: avg@k, pass@k, maj@k and paired differences, with intervals (its names are those of this package, too)
+- `clusters`: problems that share a text or a template are one observation
 - `pass_and_majority`: pass@k and maj@k of a graded table, per problem
 - `significance`: paired tests, their power, and the samples that a difference needs
 - `smallest_difference`: what a test could have found

@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from eval.statistics.clusters import Codes, linearised
+
 Correct = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
@@ -37,9 +39,15 @@ RARE = 0.25  # problems' worth of answers at which the observed variance and its
 SPARSE = 0.5  # problems that differ at which an imagined one has half of its weight
 
 
-def avg_at_k(correct: Correct, confidence: float = 0.95) -> Estimate:
-    """Mean accuracy over all completions, with an interval clustered by problem (see `mean_over_problems`)."""
-    return mean_over_problems(np.asarray(correct, dtype=float).mean(axis=1), confidence)
+def avg_at_k(correct: Correct, confidence: float = 0.95, clusters: Codes | None = None) -> Estimate:
+    """Mean accuracy over all completions, with an interval clustered by problem (see `mean_over_problems`).
+
+    Args:
+        correct: of shape (problems, repeats).
+        confidence: of the interval.
+        clusters: of the problems, if they share any (eval.statistics.clusters).
+    """
+    return mean_over_problems(linearised(np.asarray(correct, dtype=float).mean(axis=1), clusters), confidence)
 
 
 def mean_over_problems(means: Floats, confidence: float = 0.95) -> Estimate:
@@ -136,7 +144,9 @@ def maj_by_problem(answers: Sequence[Sequence[str | None]], correct: Correct, ti
     return credit
 
 
-def paired_difference(first: Correct, second: Correct, confidence: float = 0.95) -> Estimate:
+def paired_difference(
+    first: Correct, second: Correct, confidence: float = 0.95, clusters: Codes | None = None
+) -> Estimate:
     """How much more accurate `second` is than `first` on the same problems, in the same order (-1 to 1).
 
     The mean over problems of the difference of their mean accuracies, see `mean_difference`.
@@ -145,12 +155,12 @@ def paired_difference(first: Correct, second: Correct, confidence: float = 0.95)
         first: of shape (problems, repeats).
         second: of shape (problems, its own repeats).
         confidence: of the interval.
+        clusters: of the problems, if they share any (eval.statistics.clusters).
     """
     if len(first) != len(second):
         raise ValueError(f"paired comparison needs the same problems, got {len(first)} and {len(second)}")
-    return mean_difference(
-        np.asarray(second, dtype=float).mean(axis=1) - np.asarray(first, dtype=float).mean(axis=1), confidence
-    )
+    gaps = np.asarray(second, dtype=float).mean(axis=1) - np.asarray(first, dtype=float).mean(axis=1)
+    return mean_difference(linearised(gaps, clusters), confidence)
 
 
 def mean_difference(differences: Floats, confidence: float = 0.95) -> Estimate:

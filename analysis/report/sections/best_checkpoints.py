@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis import hash_order
@@ -18,7 +19,7 @@ from analysis.statistics import checkpoint_difference
 from analysis.statistics.accuracy_rows import CheckpointRow, overall_column
 from analysis.statistics.checkpoint_difference import mean_of
 from eval import statistics
-from eval.statistics import Estimate
+from eval.statistics import Estimate, clusters
 
 COMPLETED = "benchmark questions completed from 60 % (%)"
 
@@ -48,9 +49,14 @@ def best_held_out(run: RunResults) -> Estimate | None:
             return float(np.mean(shares))
 
         step = max(run.steps, key=mean)
-        kept = [run.correct(step, name)[halves[name] != chosen_on] for name in run.benchmarks]
-        measured.append(mean_of([statistics.avg_at_k(correct) for correct in kept]))
+        kept = [(run, name, halves[name] != chosen_on) for name in run.benchmarks]
+        measured.append(mean_of([_accuracy_of_part(*part, step) for part in kept]))
     return mean_of(measured)
+
+
+def _accuracy_of_part(run: RunResults, benchmark: str, part: npt.NDArray[np.bool_], step: int) -> Estimate:
+    shared = clusters.of_part(run.clusters(benchmark), part)
+    return statistics.avg_at_k(run.correct(step, benchmark)[part], clusters=shared)
 
 
 def runs_table(

@@ -68,22 +68,23 @@ def test_a_claim_can_rest_on_right_reasons() -> None:
         [graded_row(0, name, n, TEXTS[name][0], completion=TEXTS[name][1]) for name in TEXTS for n in (0, 1)]
     )
     with pytest.raises(NotMeasured, match="no steps that can be checked"):
-        heldout_measures.heldout_change(run, 0, 0, what="right_reasons")
+        heldout_measures.heldout_change([run], 0, 0, what="right_reasons")
     run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in TEXTS}
-    assert heldout_measures.heldout_change(run, 0, 0, what="right_reasons").value == 0
-    by_problem = heldout_measures._by_problem(run, 0, "sums", "right_reasons")
-    assert [str(value) for value in by_problem] == ["1.0", "0.0", "nan", "nan", "nan", "1.0"]
+    assert heldout_measures.heldout_change([run], 0, 0, what="right_reasons").value == 0
+    assert heldout_measures.heldout([run], 0, what="right_reasons").value == pytest.approx(2 / 3)
 
 
 def test_a_claim_can_rest_on_why_steps_are_wrong() -> None:
     run = sums()
     why = {"fault": "does not follow"}
-    assert heldout_measures.heldout(run, 0, what=why).value == pytest.approx(2 / 6)  # b and d
-    assert heldout_measures.heldout(run, 0, what={"fault": "It is"}).value == 0  # what the model wrote is not searched
+    assert heldout_measures.heldout([run], 0, what=why).value == pytest.approx(2 / 6)  # b and d
+    assert (
+        heldout_measures.heldout([run], 0, what={"fault": "It is"}).value == 0
+    )  # not searched in the model's own text
     unclear = make_run([graded_row(0, name, 0, "wrong", completion="It is fifteen.") for name in TEXTS])
     unclear.problem_rows.update(run.problem_rows)
     with pytest.raises(NotMeasured, match="too few completions with a step"):
-        heldout_measures.heldout(unclear, 0, what=why)
+        heldout_measures.heldout([unclear], 0, what=why)
 
 
 def test_nothing_is_counted_without_problems_or_steps() -> None:
