@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from analysis.reference import RELEASES
 from analysis.report.report_data import RunFacts
@@ -15,7 +16,7 @@ from eval import benchmark, contamination
 from recipes import models
 from system.yaml_files import read_yaml
 from tasks import dataset_specs
-from tasks.problems import Problem, canonical, to_table
+from tasks.problems import Problem, to_table
 
 QUESTION = "Mia has 5 apples. How many are left?"
 
@@ -44,17 +45,48 @@ def test_the_rest_counts_word_for_word_whatever_the_white_space(completion: str,
     assert contamination.completes(completion, " are left?") is completed
 
 
-@pytest.mark.slow
-def test_twins_are_as_long_as_the_questions_and_share_none_with_them() -> None:
-    questions = [QUESTION, "x " * 200, "What is 1+1?"]
-    twins = contamination.twin_questions(questions, seed=0)
-    for question, (text, answer) in zip(questions, twins, strict=True):
-        assert len(question) <= len(text) <= len(question) + 300 and answer.lstrip("-").isdigit()
-    assert twins == contamination.twin_questions(questions, seed=0) != contamination.twin_questions(questions, seed=1)
-    pool = [text for text, _ in contamination.twin_questions(["x"] * 50, seed=0)]
-    assert not {canonical(text) for text in pool} & {
-        canonical(text) for text, _ in contamination.twin_questions(pool, seed=0)
-    }
+NUMBERS = "Mia has 5 apples and eats 2 of them, then finds 7 more and gives 3 to Tom. How many are left?"
+
+
+def test_a_twin_has_as_much_left_to_say_and_new_numbers_where_its_question_has() -> None:
+    questions = [NUMBERS, "x " * 200, "Prove that the sum of two even numbers is even."]
+    twins = contamination.Twin(questions, seed=0)
+    for question in questions:
+        for share in contamination.SHARES:
+            start, rest = contamination.split_question(question, share)
+            shown, left, answer = twins.like(start, rest)
+            assert len(left.split()) == len(rest.split()) and answer.lstrip("-").isdigit()
+            assert abs(len(shown) - len(start)) < 20
+            assert contamination.is_specific(shown, left) or not contamination.is_specific(start, rest)
+    first, again, other = (contamination.Twin(questions, seed).like("Mia has", " 5 and 7") for seed in (0, 0, 1))
+    assert first == again != other
+
+
+def test_what_a_set_phrase_completes_is_not_specific() -> None:
+    assert not contamination.is_specific("What is $2 + 3$?", " Express your answer as a common fraction.")
+    assert not contamination.is_specific("A has 5 and 7.", " How many are 5 and 7?")
+    assert contamination.is_specific("Mia has 5 apples", " and eats 2 of them, then finds 7 more")
+
+
+def completed_by(count: int, questions: int = 100) -> list[dict[str, object]]:
+    """Measures of a model that completes so many of the benchmark's questions, all of them specific, and no twin."""
+    rows, metas = [], {}
+    for number in range(questions):
+        for kind in contamination.KINDS:
+            name = f"p{number}@{kind}-60"
+            metas[name] = {"rest": " 2 and 7", "specific": True}
+            completes = kind == contamination.BENCHMARK and number < count
+            rows.append({"problem_id": name, "completion": " 2 and 7" if completes else " 8", "verdict": "wrong"})
+    return contamination.measure_completion(pd.DataFrame(rows), metas)
+
+
+def test_pairs_are_tested_and_the_power_is_that_of_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contamination, "rouge_l", lambda completion, rest: 0.0)  # of a package of the eval environment
+    own = next(row for row in completed_by(6) if row["kind"] == contamination.BENCHMARK)
+    assert (own["pairs"], own["more"], own["fewer"], own["p_value"]) == (100, 6, 0, pytest.approx(2 / 2**6))
+    share = contamination.smallest_read_share(100, 0.05)
+    assert share is not None and stats.binom.sf(5, 100, share) == pytest.approx(0.8)
+    assert contamination.smallest_read_share(5, 0.05) is None
 
 
 def test_every_problem_has_its_beginnings_and_those_of_its_twin() -> None:
@@ -63,7 +95,7 @@ def test_every_problem_has_its_beginnings_and_those_of_its_twin() -> None:
     assert set(rows) == {f"p1@{kind}-{share}" for kind in ("benchmark", "twin") for share in (40, 60, 80)}
     row = rows["p1@benchmark-40"]
     assert (benchmark.question(row), row["answer"]) == ("Mia has 5", "3")
-    assert json.loads(row["meta"]) == {"level": 1, "rest": " apples. How many are left?"}
+    assert json.loads(row["meta"]) == {"level": 1, "rest": " apples. How many are left?", "specific": False}
 
 
 def probed(own: float, twin: float) -> pd.DataFrame:
@@ -72,11 +104,15 @@ def probed(own: float, twin: float) -> pd.DataFrame:
         for share in contamination.SHARES:
             values = {f"{name}{end}": exact + more for name in contamination.MEASURES
                       for end, more in (("", 0.0), ("_low", -0.05), ("_high", 0.05))}  # fmt: skip
-            rows.append({"step": 0, "benchmark": "math500", "kind": kind, "share": share, "problems": 500, **values})
+            test = {"pairs": 300, "more": round(300 * (own - twin)), "fewer": 0}
+            test["p_value"] = min(1.0, 2 / 2 ** test["more"])
+            rows.append(
+                {"step": 0, "benchmark": "math500", "kind": kind, "share": share, "problems": 500, **values, **test}
+            )
     return pd.DataFrame(rows)
 
 
-@pytest.mark.parametrize(("own", "twin", "verdict"), [(0.546, 0.06, "read before"), (0.08, 0.06, "cannot tell")])
+@pytest.mark.parametrize(("own", "twin", "verdict"), [(0.546, 0.06, "read before"), (0.07, 0.06, "cannot tell")])
 def test_the_report_sets_the_twin_and_the_dates_beside(own: float, twin: float, verdict: str) -> None:
     from tests.unit.report.report_runs import graded_row, make_run
 
