@@ -77,7 +77,10 @@ def summary_sentences(settings: Sequence[Setting], chosen: Chosen | None) -> lis
         else "Every setting has a training that was ended at a sign of collapse."
     ]
     if not settings[0].trained.has_several_seeds:
-        text.append("One seed of each: this compares checkpoints, not settings. Add seeds='[0,1,2,3,4]'.")
+        text.append(
+            "One seed of each: this compares checkpoints, not settings, and the luck of the seeds counts as a gain. "
+            "Add seeds='[0,1,2,3,4]'."
+        )
     lost = [setting for setting in settings if setting.collapsed]
     parts = ", ".join(f"{setting.number} ({len(setting.collapsed)} of {len(setting.runs)})" for setting in lost)
     text.append(
@@ -89,15 +92,14 @@ def summary_sentences(settings: Sequence[Setting], chosen: Chosen | None) -> lis
 
 
 def _best_sentence(first: Setting, chosen: Chosen) -> str:
-    one, two = chosen.settings
-    best = f"setting {one.number} ({one.display_name})"
-    if one.number != two.number:
-        best = f"setting {one.number} on one half, {two.number} on the other"
-    text = (
-        f"Best, chosen on half of the problems and reported on the other: {best}, with "
-        f"{interval_text(chosen.accuracy, percent)} % right"
-    )
-    if chosen.difference and not one.number == two.number == first.number:
+    """The best setting and its figures, and by what it was chosen."""
+    best, folds = chosen.setting, len(chosen.choices)
+    apart = "the other seeds and half of the problems" if folds > 2 else "half of the problems"
+    text = f"Best, chosen by {apart} and reported on the rest: setting {best.number} ({best.display_name})"
+    if chosen.times < folds:
+        text += f", in {chosen.times} of {folds} choices"
+    text += f", with {interval_text(chosen.accuracy, percent)} % right"
+    if chosen.difference and {choice.number for choice in chosen.choices} != {first.number}:
         text += f", {interval_text(chosen.difference, points)} points beside setting 1"
         if chosen.less_first:
             text += ", cannot tell" if chosen.less_first.verdict == "cannot tell" else ", beyond chance"

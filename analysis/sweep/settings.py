@@ -1,7 +1,7 @@
 """The settings of a sweep with their stored trainings, and the best of them.
 
-The best setting is chosen on half of the problems and reported on the other half, for both halves: on the problems it
-was chosen on, it would look better than it is.
+The best setting is chosen on half of the problems by some of the seeds, and reported on the other half for another
+seed: where it was chosen, it would look better than it is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.training_seeds import Recipe
 from contracts import ended_training, seeds
 from contracts.paths import ResultsFolder
-from eval.statistics import Estimate, avg_at_k, paired_difference
+from eval.statistics import Estimate, avg_at_k, clusters, mean_difference, mean_over_problems
 from recipes import sweeps
 from system.errors import UserError
 
@@ -68,7 +68,7 @@ class Setting:
         if self.trained.has_several_seeds:
             return training_seeds.accuracy(self.trained, None, self.runs[0].benchmarks)
         run = self.runs[0]
-        return mean_of([avg_at_k(run.correct(run.last, name)) for name in run.benchmarks])
+        return mean_of([avg_at_k(run.correct(run.last, name), clusters=run.clusters(name)) for name in run.benchmarks])
 
     @property
     def gain(self) -> Estimate:
@@ -115,27 +115,43 @@ def read_settings(name: str, scale: str, numbers: Sequence[int], results: Path) 
     return settings
 
 
-def _correct_by_seed(setting: Setting, benchmark: str) -> list[Floats]:
-    """Per seed, right or wrong at the last checkpoint, of shape (problems, repeats)."""
-    return [run.correct(run.last, benchmark).astype(float) for run in setting.runs]
-
-
 @dataclass(frozen=True)
 class Chosen:
-    """The best setting, chosen on half of the problems for the other half.
+    """The best setting, chosen apart from what it is reported on.
+
+    With several seeds each is left out in turn: the setting is chosen by the other seeds on half of the problems, and
+    reported for that seed on the other half. So neither the luck of problems nor that of seeds counts as a gain. With
+    one seed only the problems are apart.
 
     Attributes:
-        settings: the chosen setting for either half; twice the same, if both halves agree.
-        accuracy: on the problems it was not chosen on, as a fraction.
+        choices: the chosen setting for each seed and half.
+        accuracy: where it was not chosen, as a fraction.
         less_first: by `snakemake compare_recipes`'s tests, less the first setting's; None with one seed.
         difference: the same difference with its interval; with one seed it holds for these trainings alone. None if a
             training of the first setting was ended.
     """
 
-    settings: tuple[Setting, Setting]
+    choices: tuple[Setting, ...]
     accuracy: Estimate
     less_first: recipe_difference.RecipeResult | None
     difference: Estimate | None
+
+    @property
+    def setting(self) -> Setting:
+        """The one that was chosen most often; of several, the first."""
+        numbers = [choice.number for choice in self.choices]
+        return min(self.choices, key=lambda choice: (-numbers.count(choice.number), choice.number))
+
+    @property
+    def times(self) -> int:
+        """How often it was chosen."""
+        return sum(choice.number == self.setting.number for choice in self.choices)
+
+
+def _halves(run: RunResults, benchmark: str) -> Floats:
+    """Which half each problem is in, 0 or 1; problems of one cluster are in one half."""
+    sides, codes = np.array([problem_half(problem) for problem in run.problems(benchmark)]), run.clusters(benchmark)
+    return sides if codes is None else sides[np.unique(codes, return_index=True)[1]][codes]
 
 
 def choose_best(settings: Sequence[Setting]) -> Chosen | None:
@@ -144,34 +160,45 @@ def choose_best(settings: Sequence[Setting]) -> Chosen | None:
     able = able or [setting for setting in settings if setting.evaluated]
     if not able:
         return None
-    any_run = able[0].runs[0]
+    any_run, seeds_of_each = able[0].runs[0], len(able[0].runs)
     names = any_run.benchmarks
-    sides = {name: np.array([problem_half(problem) for problem in any_run.problems(name)]) for name in names}
-
-    def accuracy_on_half(setting: Setting, side: int) -> float:
-        parts = [np.stack(_correct_by_seed(setting, name))[:, sides[name] == side] for name in names]
-        return float(np.mean([part.mean() for part in parts if part.size]))
-
-    best = tuple(max(able, key=lambda setting: accuracy_on_half(setting, 1 - side)) for side in (0, 1))
-    mixed = {
-        name: [
-            np.where((sides[name] == 0)[:, None], zero, one)
-            for zero, one in zip(*(_correct_by_seed(setting, name) for setting in best), strict=True)
-        ]
+    sides = {name: _halves(any_run, name) for name in names}
+    right = {
+        (setting.number, name): np.stack([run.correct(run.last, name).astype(float) for run in setting.runs])
+        for setting in settings
+        if setting.evaluated
         for name in names
     }
-    if settings[0].trained.has_several_seeds:
+
+    def best(left_out: int, side: int) -> Setting:
+        kept = [seed for seed in range(seeds_of_each) if seed != left_out or seeds_of_each == 1]
+
+        def accuracy(setting: Setting) -> float:
+            parts = [right[setting.number, name][kept][:, sides[name] != side] for name in names]
+            return float(np.mean([part.mean() for part in parts if part.size]))
+
+        return max(able, key=accuracy)
+
+    choices = [[best(seed, side) for side in (0, 1)] for seed in range(seeds_of_each)]
+
+    def values(name: str, pair: Sequence[Setting], seed: int) -> Floats:
+        """Right answers of a seed, one row per cluster of problems: of one setting on each half."""
+        zero, one = (right[setting.number, name][seed] for setting in pair)
+        return clusters.linearised(np.where((sides[name] == 0)[:, None], zero, one), any_run.clusters(name))
+
+    apart = {name: [values(name, pair, seed) for seed, pair in enumerate(choices)] for name in names}
+    if seeds_of_each > 1:
         accuracy = recipe_difference.mean_over_seeds(
-            [np.stack([run.mean(axis=1) for run in mixed[name]]) for name in names]
+            [np.stack([run.mean(axis=1) for run in apart[name]]) for name in names]
         )
     else:
-        accuracy = mean_of([avg_at_k(mixed[name][0] > 0) for name in names])
-    chosen = (best[0], best[1])
-    if not settings[0].evaluated:
-        return Chosen(chosen, accuracy, None, None)
-    first = {name: _correct_by_seed(settings[0], name) for name in names}
-    if settings[0].trained.has_several_seeds:
-        line = recipe_difference.compare(first, mixed)[-1]
-        return Chosen(chosen, accuracy, line, line.welch.difference)
-    gaps = [paired_difference(first[name][0] > 0, mixed[name][0] > 0) for name in names]
-    return Chosen(chosen, accuracy, None, mean_of(gaps))
+        accuracy = mean_of([mean_over_problems(apart[name][0].mean(axis=1)) for name in names])
+    flat, base = tuple(choice for pair in choices for choice in pair), settings[0]
+    if not base.evaluated:
+        return Chosen(flat, accuracy, None, None)
+    first = {name: [values(name, (base, base), seed) for seed in range(seeds_of_each)] for name in names}
+    if seeds_of_each > 1:
+        line = recipe_difference.compare(first, apart)[-1]
+        return Chosen(flat, accuracy, line, line.welch.difference)
+    gaps = [mean_difference((apart[name][0] - first[name][0]).mean(axis=1)) for name in names]
+    return Chosen(flat, accuracy, None, mean_of(gaps))
