@@ -92,19 +92,19 @@ class Twin:
                 break
         return twin
 
-    def _cut(self, characters: int, words: int) -> tuple[str, str, str]:
-        shown: list[str] = []
+    def _cut(self, characters: int, length: int) -> tuple[str, str, str]:
+        start: list[str] = []
         left: list[str] = []
         answer = ""
-        while len(left) < words or not shown:
+        while len(left) < length or not start:
             problem = self.random.choice(self.pool)
             answer = problem.answer or ""
             for word in problem.question.split():
-                if not left and (not shown or len(" ".join([*shown, word])) <= characters):
-                    shown.append(word)
+                if not left and (not start or len(" ".join([*start, word])) <= characters):
+                    start.append(word)
                 else:
                     left.append(word)
-        return " ".join(shown), "".join(f" {word}" for word in left[:words]), answer
+        return " ".join(start), "".join(f" {word}" for word in left[:length]), answer
 
 
 def partial_problems(whole: pa.Table, seed: int) -> Iterator[dict[str, Any]]:
@@ -127,12 +127,12 @@ def partial_problems(whole: pa.Table, seed: int) -> Iterator[dict[str, Any]]:
             specific = is_specific(start, rest) and is_specific(twin_start, twin_rest)
             twin = {**row, "task": task, "answer": answer, "meta": "{}"}
             parts = {BENCHMARK: (start, rest, row), TWIN: (twin_start, twin_rest, twin)}
-            for kind, (shown, left, problem) in parts.items():
+            for kind, (beginning, left, problem) in parts.items():
                 more = {"rest": left, "specific": specific}
                 yield {
                     **problem,
                     "problem_id": f"{row['problem_id']}@{kind}-{share}",
-                    "messages": [{"role": "user", "content": shown}],
+                    "messages": [{"role": "user", "content": beginning}],
                     "meta": json.dumps({**json.loads(problem["meta"] or "{}"), **more}),
                 }
 

@@ -136,16 +136,20 @@ class Studied:
         """The gain of the first less that of the second, paired by seed and problem."""
         return recipe_difference.mean_over_seeds(gain_fit.combined([first.gains, second.gains], [1.0, -1.0]))
 
+    def fitted_dials(self, measures: Sequence[str]) -> list[Dial]:
+        """The settings through which a line over these measures goes."""
+        return self.dials if tuple(measures) == (AGREEMENT,) else self.between
+
     def fit(self, *measures: str) -> Fit | None:
         """The gain over measures of the error at the start; the extremes count for the agreement alone."""
-        dials = self.dials if measures == (AGREEMENT,) else self.between
+        dials = self.fitted_dials(measures)
         errors = {name: np.array([dial.error(name).value for dial in dials]) for name in measures}
         if any(np.isnan(values).any() for values in errors.values()):
             return None
         return gain_fit.fit([dial.gains for dial in dials], errors)
 
     def knee(self, mostly: str = "") -> tuple[list[Dial], Knee | None]:
-        """The point from which more exactness buys nothing, and the settings that its position counts in.
+        """The error up to which 90 % of the exact reward's gain are kept, and the settings that its position counts in.
 
         Args:
             mostly: `bias` or `variance`: only settings whose error is mostly that; by default all but the extremes.

@@ -78,7 +78,7 @@ def _line(panel: Axes, fitted: Fit | None, measure: str) -> None:
 
 
 def _point(panel: Axes, studied: Studied) -> None:
-    """A line at the error from which less error buys nothing, if there is one."""
+    """A line at the error up to which 90 % of the exact reward's gain are kept, if there is one."""
     dials, knee = studied.knee()
     if knee and knee.enough is not None:
         panel.axvline(dials[knee.enough].error(MEAN_SQUARED).value, color=figure_style.INK, linestyle=":", linewidth=1)

@@ -1,4 +1,4 @@
-"""Gain against reward error: the fitted slopes, and the point from which more exactness buys nothing."""
+"""Gain against reward error: the fitted slopes, and the error up to which 90 % of the exact reward's gain are kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
 
 from analysis.statistics import recipe_difference
 from eval.statistics import Estimate
@@ -26,12 +27,18 @@ class Fit(NamedTuple):
         intercept: the gain without error.
         explained: share of the spread of the settings' mean gains.
         settings: how many.
+        leverage: the largest of a setting, from 0 to 1: at 1 the line goes through its point whatever the others say.
+        hangs_on: the position of that setting.
+        ratio: of the first slope over the second, if there are two, with its interval (Fieller 1954).
     """
 
     slopes: dict[str, Estimate]
     intercept: float
     explained: float
     settings: int
+    leverage: float
+    hangs_on: int
+    ratio: Estimate | None
 
 
 def fit(gains: Sequence[Gains], errors: dict[str, Floats]) -> Fit | None:
@@ -60,7 +67,38 @@ def fit(gains: Sequence[Gains], errors: dict[str, Floats]) -> Fit | None:
     }
     rest, spread = means - design @ (weights @ means), means - means.mean()
     explained = 1 - float((rest**2).sum() / (spread**2).sum()) if np.ptp(means) > SAME else math.nan
-    return Fit(slopes, float(weights[0] @ means), explained, len(gains))
+    leverages = np.einsum("ij,ji->i", design, weights)
+    hangs_on = int(leverages.argmax())
+    ratio = _ratio(gains, weights[1], weights[2]) if len(slopes) == 2 else None
+    return Fit(
+        slopes, float(weights[0] @ means), explained, len(gains), float(leverages[hangs_on]), hangs_on, ratio
+    )  # fmt: skip
+
+
+def _ratio(gains: Sequence[Gains], above: Floats, below: Floats) -> Estimate:
+    """The quotient of two sums of gains: all c for which the interval of `above` - c × `below` has 0 (Fieller 1954).
+
+    Without limits where the interval of `below` has 0.
+    """
+    both = [combined(gains, weights) for weights in (above, below)]
+    value = mean_of(both[0]) / mean_of(both[1])
+    bottom = recipe_difference.mean_over_seeds(both[1], limit=math.inf)
+    if bottom.low <= 0 <= bottom.high:
+        return Estimate(value, -math.inf, math.inf)
+
+    def misses(factor: float) -> float:
+        """Below 0 where the interval has 0: squared distance of the value less squared half-width."""
+        parts = [one - factor * two for one, two in zip(*both, strict=True)]
+        gap = recipe_difference.mean_over_seeds(parts, limit=math.inf)
+        return gap.value**2 - (gap.high - gap.value) ** 2
+
+    if misses(value) >= 0:  # without any noise
+        return Estimate(value, value, value)
+    step = abs(value) + 1.0
+    while misses(value - step) < 0 or misses(value + step) < 0:
+        step *= 2
+    low, high = (float(optimize.brentq(misses, value, value + side * step)) for side in (-1, 1))
+    return Estimate(value, low, high)
 
 
 def combined(gains: Sequence[Gains], weights: Sequence[float] | Floats) -> list[Floats]:
@@ -77,7 +115,7 @@ def mean_of(gains: Gains) -> float:
 
 
 class Knee(NamedTuple):
-    """The point from which more exactness buys nothing.
+    """The error up to which KEPT of the exact reward's gain are seen to be kept. More exactness may still add the rest.
 
     Attributes:
         enough: position of the least exact setting that keeps enough of the gain, and so do all more exact ones; None
@@ -90,7 +128,7 @@ class Knee(NamedTuple):
 
 
 def knee(exact: Gains, gains: Sequence[Gains], errors: Sequence[float]) -> Knee | None:
-    """The point from which more exactness buys nothing, if any.
+    """The error up to which KEPT of the exact reward's gain are seen to be kept, if any.
 
     From the smallest error on, each setting is tested for keeping KEPT of the exact reward's gain: the interval of
     KEPT times that gain less its own has to end below 0. The first that is not seen to keep it ends the search: in a

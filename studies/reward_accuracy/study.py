@@ -25,7 +25,7 @@ from studies.reward_accuracy import claim_verdicts
 from studies.reward_accuracy.claim_verdicts import Claimed
 from studies.reward_accuracy.dials import AGREEMENT, BIAS, MEAN_SQUARED, VARIANCE, Dial, Studied, read
 from studies.reward_accuracy.figure import UNIT, draw, per_unit
-from studies.reward_accuracy.gain_fit import KEPT, Knee
+from studies.reward_accuracy.gain_fit import KEPT, Fit, Knee
 from studies.reward_accuracy.runs import chosen
 from system import durable
 from system.command_line import argument_parser
@@ -98,7 +98,9 @@ def fits_table(studied: Sequence[Studied]) -> Table:
                 data.append(
                     {"task": one_task.task.name, "fit": over, "error": name, **interval_columns({"slope": slope}),
                      "settings": fitted.settings if fitted else 0,
-                     "explained": fitted.explained if fitted else math.nan}
+                     "explained": fitted.explained if fitted else math.nan,
+                     "leverage": fitted.leverage if fitted else math.nan,
+                     **interval_columns({"ratio": fitted.ratio if fitted else None})}
                 )  # fmt: skip
                 display_rows.append(
                     {
@@ -108,13 +110,29 @@ def fits_table(studied: Sequence[Studied]) -> Table:
                         f"points per {UNIT}": interval_text(per_unit(slope), points) if slope else "cannot be fitted",
                         "settings": str(fitted.settings) if fitted else "–",
                         "spread explained (%)": percent(fitted.explained) if fitted else "–",
+                        "largest leverage": leverage_text(one_task.fitted_dials(measures), fitted),
+                        "first over second slope": ratio_text(fitted),
                     }
                 )
     return Table("reward_accuracy_fits", pd.DataFrame(data), pd.DataFrame(display_rows))
 
 
+def leverage_text(dials: Sequence[Dial], fitted: Fit | None) -> str:
+    """The largest leverage, and of which setting: a slope with one near 1 hangs on it."""
+    return f"{fitted.leverage:.2f}, {dials[fitted.hangs_on].label}" if fitted else "–"
+
+
+def ratio_text(fitted: Fit | None) -> str:
+    """How many times the first of two slopes is the second."""
+    if fitted is None or fitted.ratio is None:
+        return "–"
+    if not math.isfinite(fitted.ratio.high):
+        return "not known: the second may be 0"
+    return interval_text(fitted.ratio, "{:.1f}".format)
+
+
 def point_text(dials: Sequence[Dial], knee: Knee | None) -> str:
-    """The point from which more exactness buys nothing, in words."""
+    """The error up to which 90 % of the exact reward's gain are kept, in words."""
     if not dials:
         return "no such setting"
     if knee is None:
@@ -127,7 +145,7 @@ def point_text(dials: Sequence[Dial], knee: Knee | None) -> str:
 
 
 def points_table(studied: Sequence[Studied]) -> Table:
-    """Per task: the point from which more exactness buys nothing, over all settings and over kinds of error."""
+    """Per task: the error up to which 90 % of the gain are kept, over all settings and over kinds of error."""
     rows = []
     for one_task in studied:
         for mostly, path_label in PATHS.items():
@@ -137,7 +155,7 @@ def points_table(studied: Sequence[Studied]) -> Table:
                 {
                     "task": one_task.task.title,
                     "settings": path_label,
-                    "more exactness buys nothing from": point_text(dials, knee),
+                    f"{100 * KEPT:.0f} % of the gain are kept up to": point_text(dials, knee),
                     "squared error": _three(enough.error(MEAN_SQUARED).value) if enough else "–",
                 }
             )
@@ -169,7 +187,7 @@ def _of_task(one_task: Studied) -> str:
         f"{one_task.task.title}: {interval_text(one_task.exact.gain, points)} points with the exact reward, "
         f"{interval_text(least.gain, points)} with the least exact one ({least.label}, squared error "
         f"{_three(least.error(MEAN_SQUARED).value)}). {'Points: ' + ', '.join(slopes) + '. ' if slopes else ''}"
-        f"More exactness buys nothing from: {point_text(*one_task.knee())}."
+        f"{100 * KEPT:.0f} % of the exact reward's gain are kept up to: {point_text(*one_task.knee())}."
     )
 
 

@@ -54,10 +54,10 @@ def test_a_twin_has_as_much_left_to_say_and_new_numbers_where_its_question_has()
     for question in questions:
         for share in contamination.SHARES:
             start, rest = contamination.split_question(question, share)
-            shown, left, answer = twins.like(start, rest)
+            twin_start, left, answer = twins.like(start, rest)
             assert len(left.split()) == len(rest.split()) and answer.lstrip("-").isdigit()
-            assert abs(len(shown) - len(start)) < 20
-            assert contamination.is_specific(shown, left) or not contamination.is_specific(start, rest)
+            assert abs(len(twin_start) - len(start)) < 20
+            assert contamination.is_specific(twin_start, left) or not contamination.is_specific(start, rest)
     first, again, other = (contamination.Twin(questions, seed).like("Mia has", " 5 and 7") for seed in (0, 0, 1))
     assert first == again != other
 

@@ -183,6 +183,15 @@ def test_what_cannot_be_fitted_is_none() -> None:
     assert alone and set(alone.slopes) == {"bias_squared"} and alone.slopes["bias_squared"].value == pytest.approx(-1)
 
 
+def test_a_line_says_which_setting_it_hangs_on_and_how_its_slopes_compare() -> None:
+    rng, bias, variance = np.random.default_rng(0), np.array([0, 0.1, 0, 0.1, 0.05]), np.array([0, 0, 0.1, 0.1, 0.02])
+    gains = [trainings(rng, np.array([0.5 - 4 * b - 1 * v]))[0] for b, v in zip(bias, variance, strict=True)]
+    fitted = fit(gains, {"bias": bias, "variance": variance})
+    assert fitted and fitted.ratio and fitted.ratio.low < 4 < fitted.ratio.high < math.inf and fitted.leverage < 0.8
+    far = fit(gains, {"bias": np.array([0, 0, 0.01, 0.01, 1.0])})
+    assert far and (far.hangs_on, round(far.leverage, 2), far.ratio) == (4, 1.0, None)
+
+
 @pytest.mark.parametrize(
     ("levels", "expected"),
     [
