@@ -3,6 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from contracts import tables
 from eval.importers.import_samples import check_sample_names, import_samples, parse_mapping
@@ -213,5 +214,8 @@ def test_lighteval_verdicts_of_several_samples(tmp_path):
 
 
 def test_an_unknown_benchmark_comes_with_the_lines_that_add_it():
-    with pytest.raises(UserError, match=r"(?s)no benchmark 'aime42'.*eval/benchmarks/aime42\.yaml:.*files: "):
+    with pytest.raises(UserError) as caught:
         check_sample_names("aime42", "r", 0)
+    assert (caught.value.code, caught.value.facts["name"]) == ("unknown-name", "aime42")
+    _, _, added = str(caught.value).partition("eval/benchmarks/aime42.yaml:\n")
+    assert yaml.safe_load(added)["metadata"]["source"]["files"]
