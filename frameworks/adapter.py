@@ -94,6 +94,8 @@ class Adapter(ABC):
     imported_metrics: ClassVar[Mapping[str, str]] = {}
     # A name of an earlier release -> today's, and what the value is multiplied with: of logs made without us.
     earlier_names: ClassVar[Mapping[str, tuple[str, float]]] = {}
+    # Text that the framework prints without numbers of steps, by a pattern: what it is, and what to import instead.
+    unnumbered_text: ClassVar[Mapping[str, str]] = {}
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.

@@ -10,6 +10,7 @@ import importlib
 import math
 import os
 import shutil
+import uuid
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 from contracts.steps import stage_folder
 from frameworks import tensorboard_events
+from system import durable
 from system.errors import UserError
 
 VARIABLE, SERVICES, PROJECT = "CROSSZERO_TRACKER", ("wandb", "trackio"), "crosszero"
@@ -41,8 +43,24 @@ def chosen_tracker() -> str:
     return name
 
 
+def training_id(events: Path, *, begins: bool) -> str:
+    """What tells a tracker that stages, and what is resumed, are one training: drawn where it begins, kept in a file.
+
+    Args:
+        events: folder of the stage's events.
+        begins: whether the first stage begins anew.
+    """
+    file = (events if events.name == FOLDER else events.parent) / "training-id"
+    if begins or not file.is_file():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        durable.write_text(file, uuid.uuid4().hex)
+    return file.read_text()
+
+
 class Trackers:
     """Writes each step to all of them. One that fails is reported once and left out: the training goes on.
+
+    A training of several stages, or one that was preempted, is one run of the tracker.
 
     Args:
         events: folder of the stage's events, see events_folder.
@@ -61,7 +79,10 @@ class Trackers:
         if chosen:
             os.environ.setdefault("WANDB_MODE", "offline")
             self.tracker = importlib.import_module(chosen)
-            self.tracker.init(project=PROJECT, name=name)
+            one = {"id": training_id(events, begins=not steps_before + resumed_from)} if chosen == "wandb" else {}
+            self.tracker.init(
+                project=PROJECT, name=name, resume="allow", **one
+            )  # Trackio's runs are told by their names
 
     def add(self, step: int, row: Mapping[str, float | None]) -> None:
         """Write the metrics of a step of the stage; None is not known."""

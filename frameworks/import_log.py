@@ -30,10 +30,6 @@ Row = dict[str, Any]
 # What other programs write, and what is wanted instead; looked for in the beginning of a file
 _AS_CSV = "export the run's metrics from Weights & Biases as CSV, and name its columns as in docs/how-to/report.md"
 OTHER_PROGRAMS = {
-    r"(?m)^\s*\{'(?:loss|reward|num_tokens)'": (
-        "TRL's console text, which does not number its steps: import trainer_state.json, which is in every checkpoint "
-        "folder, or the TensorBoard events"
-    ),
     r"(?m)\bStep \d+ \|.*\|": f"prime-rl's console text: {_AS_CSV}",
     r"(?m)\b(?:step|rollout|perf) \d+: \{'(?:train|rollout|perf)/": f"slime's console text: {_AS_CSV}",
 }
@@ -85,7 +81,8 @@ def _refuse_other_programs(file: Path) -> None:
     """Raise UserError for a log that no framework here writes, with what to import instead."""
     with file.open(encoding="utf-8", errors="replace") as stream:
         text = stream.read(BEGINNING)
-    for pattern, program in OTHER_PROGRAMS.items():
+    own = {key: text for name in framework_names() for key, text in adapter.load(name).unnumbered_text.items()}
+    for pattern, program in (OTHER_PROGRAMS | own).items():
         if re.search(pattern, text):
             raise UserError(f"{file} is {program}", code="log-of-another-program", path=str(file))
 

@@ -48,6 +48,7 @@ class TRLAdapter(Adapter):
 
     command: ClassVar = command
     parser: ClassVar = parser_check
+    unnumbered_text = metrics.PRINTED
     metrics, imported_metrics, earlier_names = metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"

@@ -24,3 +24,9 @@ GROUP_STD = (
     "reward_std of groups"  # what `reward_std` is up to 0.26: the mean of the groups', not that of all completions
 )
 SINCE = "step_time"  # what releases before 0.26 do not log
+PRINTED = {
+    r"(?m)^\s*\{'(?:loss|reward|num_tokens)'": (
+        "TRL's console text, which does not number its steps: import trainer_state.json, which is in every checkpoint "
+        "folder, or the TensorBoard events"
+    )
+}

@@ -17,7 +17,7 @@ from tests.user_errors import refused
 TRACKIO = """
 from pathlib import Path
 from tests.user_errors import refused
-def init(project, name): Path("log").write_text(f"{project} {name}\\n")
+def init(project, name, resume): Path("log").write_text(f"{project} {name}\\n")
 def log(values, step):
     if step > 12: raise RuntimeError("no disk")
     with Path("log").open("a") as file: file.write(f"{step} {values}\\n")
@@ -68,6 +68,24 @@ def test_a_tracker_that_fails_does_not_end_the_training(
     assert (tmp_path / "log").read_text() == "crosszero r/r/seed-0\n11 {'reward_mean': 0.5}\n12 {'reward_mean': 1.0}\n"
     assert capsys.readouterr().out.count("no more steps are sent to the tracker: no disk") == 1
     assert len(rewards(tmp_path)) == 4
+
+
+def test_stages_and_what_is_resumed_are_one_run_of_weights_and_biases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wandb.py").write_text(
+        "started = []\ndef init(project, name, id, resume): started.append((id, resume))\ndef finish(): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wandb", raising=False)
+    monkeypatch.setenv(experiment_trackers.VARIABLE, "wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    for steps_before, resumed_from in ((0, 0), (0, 7), (10, 0), (10, 3), (0, 0)):
+        stage = "stage-2" if steps_before else "stage-1"
+        events = experiment_trackers.events_folder(tmp_path / stage / "training_log.parquet")
+        Trackers(events, "r/r/seed-0", steps_before, resumed_from).close()
+    started = sys.modules["wandb"].started
+    assert len({one for one, _ in started[:4]}) == 1 != len({*started}) and {how for _, how in started} == {"allow"}
 
 
 @pytest.mark.parametrize(("name", "code"), [("tracker", "unknown-name"), ("wandb", "missing-package")])
