@@ -163,6 +163,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "--train train.parquet --benchmark math500.parquet --output overlap.csv", Module("base", "tasks.overlap"),
         ),
         Command(
+            "convert", "Make a model folder of a LoRA adapter, or of a trainer's shards.",
+            "checkpoints/global_step_100/actor --output my-model", Click("cli.convert"),
+        ),
+        Command(
             "import-log", "Show the log of a training made elsewhere beside ours.", "trainer_state.json --help",
             Module("base", "frameworks.import_log"),
         ),

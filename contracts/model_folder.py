@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts import chat_template as templates
-from contracts import provenance
+from contracts import checkpoint_formats, provenance
 from system.errors import UserError
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first that is there is used
@@ -45,6 +45,12 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
             f"model {folder} should be a folder in Hugging Face format, but there is no such folder",
             code="missing-model",
         )
+    if unconverted := checkpoint_formats.recognise(folder):
+        remedy = unconverted.remedy(folder)
+        raise UserError(
+            f"{folder} is {unconverted.what} and no model folder: {remedy}",
+            code="unconverted-model", format=unconverted.format, remedy=remedy,
+        )  # fmt: skip
     files = sorted(file for file in folder.iterdir() if file.is_file())
     weights = [file for file in files if file.match("*.safetensors")]
     weights = weights or [file for file in files if file.match("pytorch_model*.bin")]

@@ -13,7 +13,7 @@ from typing import Any
 
 from analysis import reference
 from analysis.compare_checkpoints import graded_checkpoint, published_baselines
-from contracts import model_folder, seeds, steps
+from contracts import checkpoint_formats, model_folder, seeds, steps
 from contracts.fingerprint import fingerprint
 from contracts.paths import MODELS, ResultsFolder
 from contracts.run_file import Run
@@ -66,6 +66,12 @@ class Side:
         return self.kind in ("folder", "hub")
 
 
+def is_to_be_model(folder: Path) -> bool:
+    """Whether a folder is meant as a model: it has some of its files, or those of a trainer's checkpoint."""
+    files = any(file.match(pattern) for file in folder.iterdir() for pattern in MODEL_FILES)
+    return files or checkpoint_formats.recognise(folder) is not None
+
+
 def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
     """The options of OPTIONS that the configuration sets; the command has the defaults of the others."""
     options = []
@@ -96,7 +102,7 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
             cut or damaged.
     """
     path = Path(value)
-    if path.is_dir() and any(file.match(pattern) for file in path.iterdir() for pattern in MODEL_FILES):
+    if path.is_dir() and is_to_be_model(path):
         model_folder.check_files(path)
         return Side("folder", value)
     if path.exists():

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analysis.compare_checkpoints import published_baselines
-from analysis.compare_checkpoints.comparison_request import MODEL_FILES, STORED
+from analysis.compare_checkpoints.comparison_request import STORED, is_to_be_model
 from contracts import model_folder, seeds, steps, tables
 from contracts.paths import ResultsFolder
 from eval.importers.recognise_file import split_model
@@ -89,7 +89,7 @@ def _path_kind(path: Path, results: ResultsFolder) -> tuple[str, str]:
     whole = path.resolve()
     if path.is_file():
         return (GRADED if _is_graded(path) else GENERATIONS), str(whole)
-    if any(file.match(pattern) for file in path.iterdir() for pattern in MODEL_FILES):
+    if is_to_be_model(path):
         runs = (results.path / "runs").resolve()
         stored = str(whole.relative_to(runs)).replace("/checkpoints/", "/") if whole.is_relative_to(runs) else ""
         if STORED.fullmatch(stored) and _is_run(seeds.run_of(stored.rpartition("/")[0]), run_names()):

@@ -46,9 +46,7 @@ def state_flags(flags: CommandSettings, keys: dict[str, Any]) -> None:
 
 
 def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:
-    """Write the model with the adapter's matrices added to its weights, in the data type of its configuration.
-
-    Weights that were frozen in 4 bits are added to in their own precision. The sum is made in 32 bits.
+    """Write the checkpoint of a stage that trained an adapter.
 
     Args:
         stage: that trained the adapter.
@@ -56,16 +54,24 @@ def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:
         model: the run's base model; a later stage's is the checkpoint that the adapter's configuration names.
         output: an empty folder.
     """
+    if stage.number > 1:
+        model = Path(json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"])
+    merge_adapter(adapter, model, output)
+    checkpoints.copy_into(checkpoints.files_beside_weights(model), output)
+
+
+def merge_adapter(adapter: Path, model: Path, output: Path) -> None:
+    """Write a model with an adapter's matrices added to its weights, in the data type of its configuration.
+
+    Weights that were frozen in 4 bits are added to in their own precision. The sum is made in 32 bits.
+    """
     import torch
     from peft import PeftModel
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    if stage.number > 1:
-        model = Path(json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"])
     base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
     merged = PeftModel.from_pretrained(base, adapter).merge_and_unload()
     merged.to(AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)
-    checkpoints.copy_into(checkpoints.files_beside_weights(model), output)
 
 
 def frozen_bytes(stage: Stage, parameters: float) -> float:

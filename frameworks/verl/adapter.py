@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,7 @@ from frameworks import (
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.run_settings import save_interval
-from frameworks.verl import command, memory, metrics, parser_check, running_advantage
+from frameworks.verl import command, convert_checkpoint, memory, metrics, parser_check, running_advantage
 from frameworks.verl.command import command_line, trainer_overrides
 from frameworks.verl.cpu import process_environment
 from system import durable, fork_server, json_lines
@@ -180,18 +179,8 @@ class VerlAdapter(Adapter):
                 code="missing-weights",
             )
         with tempfile.TemporaryDirectory(dir=output.parent) as merged:
-            whole = actor / "huggingface"
-            if not any(whole.glob("*.safetensors")):
-                options = ["merge", "--backend", "fsdp", "--local_dir", str(actor), "--target_dir", merged]
-                if subprocess.run([sys.executable, "-m", "verl.model_merger", *options], check=False).returncode:
-                    raise UserError(
-                        f"verl could not merge the weights in {actor}, its messages are above; if a file is damaged, "
-                        "delete the stage's training log to train it again",
-                        code="damaged-weights",
-                        path=str(actor),
-                    )
-                whole = Path(merged)
-            checkpoints.copy_into(checkpoints.weight_files(whole), output)
+            convert_checkpoint.verl_shards(actor, Path(merged), paths.model)
+            checkpoints.copy_into(checkpoints.weight_files(Path(merged)), output)
         checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
     def attention_implementations(self, run: Run, stage: Stage) -> set[str]:

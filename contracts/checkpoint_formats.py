@@ -1,0 +1,77 @@
+"""Folders of trainers that hold a model, but not as a model folder: which format it is, and what makes one of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from system.yaml_files import read_yaml
+
+FORMATS = Path(__file__).with_suffix(".yaml")
+ADAPTER, ADAPTER_WEIGHTS = "adapter", "adapter_model"
+
+
+@dataclass(frozen=True)
+class UnconvertedModel:
+    """A folder that holds a model in another format.
+
+    Attributes:
+        format: a key of checkpoint_formats.yaml.
+        folder: where the files are that show it: the folder itself, or one in it.
+        what: the format, for readers.
+        framework: that converts it; empty if none here does.
+        instead: how to convert it otherwise.
+    """
+
+    format: str
+    folder: Path
+    what: str
+    framework: str = ""
+    instead: str = ""
+
+    def remedy(self, typed: Path) -> str:
+        """What to do with it.
+
+        Args:
+            typed: the folder that the user named.
+        """
+        command = ["crosszero", "convert", str(typed), "--output", str(typed.with_name(f"{typed.name}-model"))]
+        needs_base = self.format != ADAPTER and self.configuration_folder() is None
+        base = " --base MODEL, the model that was trained" if needs_base else ""
+        return self.instead or f"make a model of it: {shlex.join(command)}{base}"
+
+    def configuration_folder(self) -> Path | None:
+        """The folder beside or above the weights that has the model's configuration; None if it has to be named."""
+        folders = (self.folder / "huggingface", self.folder, self.folder.parent)
+        return next((folder for folder in folders if (folder / "config.json").is_file()), None)
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether a folder has whole weights, besides those of an adapter."""
+    files = [*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")]
+    return any(not file.name.startswith(ADAPTER_WEIGHTS) for file in files)
+
+
+def _step(folder: Path) -> tuple[int, str]:
+    """The number at the end of a folder's name, -1 without one, and the name: the newest of several is the largest."""
+    digits = re.search(r"\d*$", folder.name)
+    return int(digits[0]) if digits and digits[0] else -1, folder.name
+
+
+def recognise(folder: Path) -> UnconvertedModel | None:
+    """The format of a folder that is no model folder; None for a model folder, and for what is not known."""
+    if not folder.is_dir() or has_weights(folder):
+        return None
+    formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)
+    for name, one in formats.items():
+        for inside in one["inside"]:
+            folders = [folder.parent] if inside == ".." else list(folder.glob(inside)) if inside else [folder]
+            for candidate in sorted(folders, key=_step, reverse=True):
+                if any(next(candidate.glob(pattern), None) for pattern in one["files"]):
+                    return UnconvertedModel(
+                        name, candidate, one["what"], one.get("framework", ""), one.get("instead", "")
+                    )
+    return None

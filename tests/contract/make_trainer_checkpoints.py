@@ -1,0 +1,93 @@
+"""Writes what trainers leave that is no model folder, by the real libraries, from a tiny model: KIND MODEL FOLDER.
+
+verl and deepspeed are started by torchrun, with two processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM
+
+
+def adapter(model: Path, folder: Path) -> None:
+    """A LoRA adapter, with the model that it makes, in `expected/`."""
+    from peft import LoraConfig, get_peft_model
+
+    settings = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(model), settings)
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.02)
+    adapted.save_pretrained(folder)
+    adapted.merge_and_unload().save_pretrained(folder / "expected")
+
+
+def fsdp(model: Path, folder: Path) -> None:
+    """As accelerate saves an FSDP model with SHARDED_STATE_DICT; the configuration is beside it."""
+    from torch.distributed.checkpoint import FileSystemWriter, save
+
+    state = {name: tensor.clone() for name, tensor in AutoModelForCausalLM.from_pretrained(model).state_dict().items()}
+    shards = folder / "pytorch_model_fsdp_0"
+    save({"model": state}, storage_writer=FileSystemWriter(str(shards)), no_dist=True)
+    copy_configuration(model, folder)
+
+
+def verl_shards(model: Path, folder: Path) -> None:
+    """As verl's FSDPCheckpointManager saves an actor of FSDP2."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    dist.init_process_group("gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sharded = AutoModelForCausalLM.from_pretrained(model)
+    mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("fsdp",))
+    for layer in sharded.model.layers:
+        fully_shard(layer, mesh=mesh)
+    fully_shard(sharded, mesh=mesh)
+    actor = folder / "actor"
+    actor.mkdir(parents=True, exist_ok=True)
+    torch.save(sharded.state_dict(), actor / f"model_world_size_{size}_rank_{rank}.pt")
+    if rank == 0:
+        (actor / "fsdp_config.json").write_text(json.dumps({"FSDP_version": 2, "world_size": size}))
+        copy_configuration(model, actor / "huggingface")
+    dist.destroy_process_group()
+
+
+def deepspeed(model: Path, folder: Path, stage: int) -> None:
+    """As OpenRLHF's strategy saves an actor; the optimizer has made no step."""
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    import deepspeed
+
+    deepspeed.init_distributed("gloo")
+    actor = AutoModelForCausalLM.from_pretrained(model)
+    configuration = {
+        "train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": stage},
+        "zero_force_ds_cpu_optimizer": False,
+        "optimizer": {"type": "AdamW", "params": {"lr": 1e-3, "torch_adam": True}},
+    }  # fmt: skip
+    engine, *_ = deepspeed.initialize(model=actor, model_parameters=actor.parameters(), config=configuration)
+    engine.save_checkpoint(str(folder / "_actor"), tag="global_step10")
+
+
+def copy_configuration(model: Path, folder: Path) -> None:
+    """All files of a model folder but its weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in model.iterdir():
+        if file.is_file() and "safetensors" not in file.name:
+            shutil.copy(file, folder)
+
+
+if __name__ == "__main__":
+    kind, model, folder = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    torch.manual_seed(0)
+    if kind.startswith("zero"):
+        deepspeed(model, folder, int(kind[-1]))
+    else:
+        {"adapter": adapter, "fsdp": fsdp, "verl_shards": verl_shards}[kind](model, folder)

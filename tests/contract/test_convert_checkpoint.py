@@ -1,0 +1,61 @@
+"""Checkpoints as the real libraries write them become model folders with the same weights."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contracts import model_folder, provenance
+from contracts.run_file import ROOT
+from envs.build import folder as environment
+from tests.contract.tiny_model import copy_model
+from tests.user_errors import printed_code
+from tests.warm_python import warm_python
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+SCRIPT = ROOT / "tests" / "contract" / "make_trainer_checkpoints.py"
+LARGEST = """
+import json, sys
+from safetensors.torch import load_file
+a, b = (load_file(f"{folder}/model.safetensors") for folder in sys.argv[1:])
+names = (set(a) | set(b)) - {"lm_head.weight"}
+print(json.dumps(max((a[name].float() - b[name].float()).abs().max().item() for name in names)))
+"""
+
+
+def python(name: str, *arguments: str | Path) -> str:
+    done = subprocess.run([warm_python(name), *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "framework", "named", "rounding"),
+    [
+        ("adapter", "trl", "", 0.0), ("fsdp", "trl", "", 0.0), ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
+        ("verl_shards", "verl", "actor/huggingface", 0.01), ("zero2", "openrlhf", "_actor", 0.0),
+        ("zero3", "openrlhf", "_actor/global_step10", 0.0),
+    ],
+)  # fmt: skip
+def test_the_weights_are_those_that_were_saved(
+    kind: str, framework: str, named: str, rounding: float, tmp_path: Path
+) -> None:
+    if not (environment(framework, "cpu") / ".stamp").is_file():
+        pytest.skip(f"environment {framework} is not built; make test builds it")
+    model, folder = copy_model(tmp_path / "model", environment="trl"), tmp_path / "saved"
+    processes = [] if framework == "trl" else ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    python(framework, *processes, SCRIPT, kind, model, folder)
+    command = ["-m", "frameworks.convert_checkpoint", folder / named, "--output", tmp_path / "whole"]
+    if framework == "openrlhf":
+        refusal = subprocess.run([warm_python(framework), *command], cwd=ROOT, capture_output=True, text=True)
+        assert refusal.returncode == 1 and printed_code(refusal.stderr) == "missing-base"
+        command += ["--base", model]
+    assert "crosszero evaluate" in python(framework, *command)
+    expected = folder / "expected" if kind == "adapter" else model
+    assert json.loads(python("trl", "-c", LARGEST, tmp_path / "whole", expected)) <= rounding
+    record = provenance.read(tmp_path / "whole")
+    assert record["sha256"] == model_folder.check(tmp_path / "whole", chat_template=True)
+    assert record["converted_from"] == str(folder / named)
