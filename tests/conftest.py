@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import random
 import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis.core
 import pytest
@@ -17,6 +19,7 @@ from tests import belonging, budgets, skipped_tests
 
 budgets.load()
 SLOWEST = 40  # files shown
+CACHE_KEY = "crosszero/seconds_of_files"
 SEED = os.environ.get("TEST_SEED", "")  # a number: files and the tests of each in a random order, with its draws
 
 
@@ -44,9 +47,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Shuffle files, and the tests of each that make nothing for each other, by TEST_SEED."""
+def _seconds_of_files(config: pytest.Config) -> dict[str, float]:
+    """How long each file took in earlier runs here, at most; all processes of a run get the same."""
+    if hasattr(config, "workerinput"):
+        return dict(config.workerinput["seconds"])
+    cache = getattr(config, "cache", None)  # there is none with -p no:cacheprovider
+    return dict(cache.get(CACHE_KEY, {})) if cache else {}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Send the seconds of files to a process of xdist."""
+    node.workerinput["seconds"] = _seconds_of_files(node.config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest files first, so that none is alone at the end; with TEST_SEED shuffle files and the tests of each."""
     if not SEED:
+        seconds = _seconds_of_files(config)
+        items.sort(key=lambda item: -seconds.get(item.location[0], math.inf))
         return
     chance = random.Random(SEED)
     files: dict[str, list[pytest.Item]] = {}
@@ -76,7 +95,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 20, 100)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Show how long each of the slowest test files took, and what was not tested."""
     seconds: Counter[str] = Counter()
     skipped: list[str] = []
@@ -86,6 +105,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 seconds[report.location[0]] += round(report.duration, 1)
                 if report.skipped and isinstance(report.longrepr, tuple):
                     skipped.append(report.longrepr[2].removeprefix("Skipped: "))
+    if cache := getattr(config, "cache", None):
+        known = _seconds_of_files(config)
+        cache.set(CACHE_KEY, known | {file: max(took, known.get(file, 0.0)) for file, took in seconds.items()})
     terminalreporter.section("seconds of each test file")
     for file, took in seconds.most_common(SLOWEST):
         terminalreporter.write_line(f"{took:8.0f}  {file}")
