@@ -32,7 +32,6 @@ from system.unknown_names import meant
 
 # Types of file systems that several machines mount, as in /proc/mounts.
 SHARED = re.compile("nfs|lustre|gpfs|beegfs|ceph|panfs|orangefs|pvfs|gluster|weka|cifs|smb|afs|9p|virtiofs")
-TRUST_AFTER = 3  # times the first interval: then the executor trusts squeue (its `dynamic_check_threshold`)
 
 
 @dataclass(frozen=True)
@@ -43,13 +42,12 @@ class Finding:
     text: str
 
 
-def all_findings(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]], first_check: int) -> list[Finding]:
+def all_findings(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]]) -> list[Finding]:
     """Everything that would fail or is worth knowing.
 
     Args:
         settings: `cluster` of the configuration.
         jobs: name and Need of each kind of job.
-        first_check: seconds after a submission until the executor first asks for the job's state.
     """
     if slurm.run(["sbatch", "--version"])[0] == 127:
         return [
@@ -66,7 +64,9 @@ def all_findings(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]],
     configuration = slurm.read_configuration(output)
     partitions = slurm.read_partitions(slurm.run(["scontrol", "show", "partition", "--oneliner"])[1])
     nodes = slurm.read_nodes(slurm.run(["scontrol", "show", "node", "--oneliner"])[1])
-    findings = [*check_accounting(configuration, first_check), *check_account(settings, configuration)]
+    findings = [*check_accounting(configuration), *check_account(settings, configuration)]
+    if limit := slurm.submit_limit(settings["account"], settings["qos"]):
+        findings.append(Finding(False, f"you may have {limit} jobs in the queue at a time; no more are submitted"))
     chosen = {key: choose_partition(settings, key, partitions) for key in ("partition", "gpu_partition")}
     findings += {problem.text: problem for problem in chosen.values() if isinstance(problem, Finding)}.values()
     findings += check_export() + check_folder(Path.cwd(), nodes)
@@ -89,27 +89,12 @@ def keeps_accounts(configuration: Mapping[str, str]) -> bool:
     return configuration.get("AccountingStorageType", "").endswith("slurmdbd")
 
 
-def check_accounting(configuration: Mapping[str, str], first_check: int) -> list[Finding]:
-    """Whether Slurm remembers finished jobs long enough to be asked about them."""
-    age = configuration.get("MinJobAge", "300").split()[0]
+def check_accounting(configuration: Mapping[str, str]) -> list[Finding]:
+    """What is missing without accounting."""
     if keeps_accounts(configuration):
         return []
-    if age.isdigit() and int(age) < TRUST_AFTER * first_check:
-        return [
-            Finding(
-                True,
-                f"this cluster keeps no accounting and forgets finished jobs after {age} s (MinJobAge), before "
-                f"Snakemake asks about them: set slurm-init-seconds-before-status-checks: "
-                f"{max(1, int(age) // TRUST_AFTER)} in profiles/slurm/config.yaml, or have MinJobAge raised",
-            )
-        ]
-    return [
-        Finding(
-            False,
-            f"this cluster keeps no accounting (no sacct): job states come from squeue, which forgets a job {age} s "
-            "after its end, so leave snakemake running; there is no efficiency report",
-        )
-    ]
+    text = "this cluster keeps no accounting (no sacct): job states come from squeue and from files that the jobs write"
+    return [Finding(False, f"{text}; there is no efficiency report")]
 
 
 def check_account(settings: Mapping[str, Any], configuration: Mapping[str, str]) -> list[Finding]:
@@ -202,7 +187,6 @@ def main() -> None:
     """Command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("jobs", type=Path, help="JSON: the configured cluster, and name and Need of each kind of job")
-    parser.add_argument("--first-check", type=int, default=40, help="slurm-init-seconds-before-status-checks")
     arguments = parser.parse_args()
     try:
         content = json.loads(arguments.jobs.read_text(encoding="utf-8"))
@@ -217,7 +201,7 @@ def main() -> None:
     if content["cluster"] is None:
         sentence = "preflight needs a cluster: run snakemake preflight --profile slurm"
         raise UserError(sentence, code="missing-cluster")
-    findings = all_findings(content["cluster"], content["jobs"], arguments.first_check)
+    findings = all_findings(content["cluster"], content["jobs"])
     for finding in findings:
         print(f"{'ERROR' if finding.error else 'note'}: {finding.text}")
     if errors := sum(finding.error for finding in findings):

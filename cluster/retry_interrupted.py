@@ -20,7 +20,8 @@ from typing import Any
 from system.exit_status import RESUMABLE
 
 # States of a job that Slurm ended (squeue's manual page, "JOB STATE CODES"). CANCELLED is somebody's decision.
-INTERRUPTED = ("OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED")
+LOST = "LOST"  # not Slurm's: cluster/ended_jobs.py
+INTERRUPTED = ("OUT_OF_MEMORY", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "PREEMPTED", LOST)
 # A job step that runs out of memory leaves its job in the state FAILED; only Slurm's lines in the job's output say why.
 OVER_MEMORY = re.compile(
     r"oom.kill|out of memory handler|task \d+: out of memory|exceeded (job |step )?memory limit", re.IGNORECASE
@@ -28,19 +29,19 @@ OVER_MEMORY = re.compile(
 
 
 def status_folder(work: Path) -> Path:
-    """Folder of the exit statuses of failed jobs, one file per Slurm job."""
+    """Folder of the exit statuses of jobs, one file per Slurm job."""
     return work.resolve() / "exit_status"
 
 
 def record_exit_status(work: Path) -> str:
-    """Shell code to run before a job's command: if the command fails, its exit status is written to a file."""
+    """Shell code to run before a job's command, so that its exit status is written to a file when it ends."""
     folder = shlex.quote(str(status_folder(work)))
-    record = shlex.quote(f"status=$?; [ $status = 0 ] || echo $status > {folder}/$SLURM_JOB_ID")
-    return f"mkdir -p {folder}; trap {record} EXIT; "
+    record = shlex.quote(f"status=$?; echo $status > {folder}/$SLURM_JOB_ID")
+    return f"mkdir -p {folder}; rm -f {folder}/$SLURM_JOB_ID; trap {record} EXIT; "
 
 
 def read_exit_status(work: Path, job: str | None) -> int | None:
-    """Exit status of the command of a failed Slurm job; None if it wrote none, because its shell was killed too."""
+    """Exit status of the command of a Slurm job; None if it wrote none, because its shell was killed too."""
     try:
         return int((status_folder(work) / (job or "")).read_text())
     except (OSError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 import subprocess
 from collections.abc import Sequence
@@ -42,6 +43,25 @@ def run(command: Sequence[str], timeout: float = TIMEOUT_SECONDS) -> tuple[int, 
     except subprocess.TimeoutExpired:
         return 124, "", f"no answer within {timeout:.0f} s"
     return done.returncode, done.stdout, done.stderr.strip()
+
+
+def submit_limit(account: str | None, qos: str | None) -> int | None:
+    """How many jobs this user may have in the queue at a time, by Slurm's accounting; None if it says nothing.
+
+    Args:
+        account: the configured one, None for the default.
+        qos: the configured one.
+    """
+    numbers = []
+    _, output, _ = run(
+        ["sacctmgr", "-nP", "show", "assoc", f"user={getpass.getuser()}", "format=account,maxsubmitjobs"]
+    )
+    for line in output.splitlines():
+        name, _, number = line.partition("|")
+        numbers += [number] if account in (None, name) else []
+    if qos:
+        numbers += run(["sacctmgr", "-nP", "show", "qos", qos, "format=maxsubmitjobsperuser"])[1].split()
+    return min((int(number) for number in numbers if number.isdigit()), default=None)
 
 
 def failure_reason(status: int, error: str) -> str:

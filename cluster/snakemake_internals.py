@@ -25,7 +25,8 @@ __all__ = ["NOTHING_TO_BE_DONE_MSG", "ColorizingTextHandler", "LogEvent", "Quiet
 # Module and object, its attributes, and what uses them.
 USED = (
     ("snakemake.workflow", "Workflow", "config_settings dag dryrun executor_settings get_rule global_resources "
-     "is_local is_main_process local_exec output_settings register_resource remote_exec rules dag_settings scheduler",
+     "is_local is_main_process local_exec nodes output_settings register_resource remote_exec rules dag_settings "
+     "scheduler",
      "workflows/*.smk"),
     ("snakemake.dag", "DAG", "needrun_jobs reason targetjobs", "workflows/*.smk"),
     ("snakemake.jobs", "Reason", "forced input_changed params_changed updated_input updated_input_run",
@@ -44,6 +45,11 @@ USED = (
     ("snakemake.exceptions", "InputFunctionException", "", "show_sentences_alone"),
     ("snakemake.executors.local", "Executor", "report_job_error", "cluster/retry_interrupted.py"),
     ("snakemake_executor_plugin_slurm", "Executor", "report_job_error __post_init__", "cluster/orphaned_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "Executor",
+     "check_active_jobs next_seconds_between_status_checks report_job_success", "cluster/ended_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "get_min_job_age", "", "cluster/ended_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "Executor", "cancel shutdown", "cluster/submission.py"),
+    ("snakemake_executor_plugin_slurm", "subprocess", "Popen", "cluster/submission.py"),
     ("snakemake_executor_plugin_slurm", "ExecutorSettings", "jobname_prefix init_seconds_before_status_checks",
      "cluster/orphaned_jobs.py"),
     ("snakemake.logging", "ColorizingTextHandler", "setStream", "cluster/live_view.py"),

@@ -28,11 +28,8 @@ rule preflight:
         f"logs/{config['scale']}/preflight.log",
     params:
         base=BASE,
-        first_check=lambda wildcards: getattr(
-            workflow.executor_settings, "init_seconds_before_status_checks", 40
-        ),
     shell:
-        "{params.base:q} -m cluster.preflight {input:q} --first-check {params.first_check:q} 2>&1 | tee {log:q}"
+        "{params.base:q} -m cluster.preflight {input:q} 2>&1 | tee {log:q}"
 
 
 # These declare no output, so that each request runs them again.

@@ -3,8 +3,11 @@
 
 import os
 
+from cluster import ended_jobs
 from cluster import orphaned_jobs
 from cluster import retry_interrupted
+from cluster import slurm
+from cluster import submission
 from cluster.job_resources import Need, resources_for_attempt
 
 CLUSTER = config["cluster"]
@@ -17,6 +20,13 @@ if CLUSTER and workflow.is_main_process:
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retry_interrupted.retry_only_interrupted(module.Executor, Path(WORK))
     orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
+    ended_jobs.notice_ended(snakemake_executor_plugin_slurm, Path(WORK))
+    submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
+    if not (workflow.local_exec or workflow.dryrun):
+        # More would be refused, and wait for one another.
+        limit = slurm.submit_limit(CLUSTER["account"], CLUSTER["qos"])
+        if limit and limit < workflow.nodes:
+            workflow.register_resource("_nodes", limit)
 
 if CLUSTER and workflow.remote_exec:
     # Compute nodes may have no network. Local rules on the login node have downloaded everything.

@@ -40,10 +40,10 @@ def settings(**changes: Any) -> dict[str, Any]:
     return {**file["cluster"], "partition": "cpu", "gpu_partition": "gpu", "gpu_type": "demo", **limits, **changes}
 
 
-def run_preflight(training: Need = TRAINING, first_check: int = 40, **changes: Any) -> tuple[list[str], list[str]]:
+def run_preflight(training: Need = TRAINING, **changes: Any) -> tuple[list[str], list[str]]:
     """Preflight's errors and notes."""
     jobs = [{"name": "tables", **asdict(ANALYSIS)}, {"name": "training r/x", **asdict(training)}]
-    findings = preflight.all_findings(settings(**changes), jobs, first_check)
+    findings = preflight.all_findings(settings(**changes), jobs)
     return [f.text for f in findings if f.error], [f.text for f in findings if not f.error]
 
 
@@ -113,14 +113,6 @@ def test_no_default_partition_and_none_set(known: Use) -> None:
         assert wrong == [
             "profiles/slurm/cluster.yaml: partition is not set, and this cluster has no default; partitions: main"
         ]
-
-
-def test_finished_jobs_are_forgotten_too_soon(known: Use) -> None:
-    with daemons.cluster(1, extra="MinJobAge=20\nPartitionName=cpu Nodes=n1 Default=YES") as cluster:
-        known(cluster)
-        wrong, _ = run_preflight(ANALYSIS, gpu_partition=None)
-        assert any("MinJobAge" in text and "status-checks: 6" in text for text in wrong), wrong
-        assert not run_preflight(ANALYSIS, first_check=6, gpu_partition=None)[0]
 
 
 def test_a_folder_that_nodes_do_not_see_and_a_python_that_they_do_not_have(

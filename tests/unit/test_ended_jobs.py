@@ -1,0 +1,99 @@
+"""Jobs that Slurm has forgotten have ended as their files say; a controller that is away says nothing about them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cluster import ended_jobs, retry_interrupted, slurm
+
+
+class Controller:
+    """What squeue and sacct answer."""
+
+    def __init__(self, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.queue = ended_jobs.Queue(work)
+        self.listed, self.status, self.state, self.now = ["7"], 0, "", 100.0
+        monkeypatch.setattr(slurm, "run", self.run)
+        monkeypatch.setattr(ended_jobs.shutil, "which", lambda name: "/bin/sacct" if self.state else None)
+        monkeypatch.setattr(time, "monotonic", lambda: self.now)
+        retry_interrupted.status_folder(work).mkdir(parents=True)
+        self.file = retry_interrupted.status_folder(work) / "7"
+
+    def run(self, command: list[str]) -> tuple[int, str, str]:
+        return self.status, "\n".join(self.listed) if command[0] == "squeue" else self.state, ""
+
+    def polls(self, count: int, seconds: float = 60) -> str | None:
+        for _ in range(count):
+            self.now += seconds
+            self.queue.look(["7"])
+            ending = self.queue.ending("7", 60)
+        return ending
+
+
+@pytest.fixture
+def controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Controller:
+    return Controller(tmp_path, monkeypatch)
+
+
+def test_a_job_that_is_forgotten_has_ended_as_its_file_says(controller: Controller) -> None:
+    assert controller.polls(500) is None
+    controller.listed = []
+    controller.file.write_text("0\n")
+    assert controller.polls(1) is None and controller.polls(1) == ""
+    controller.file.write_text("3\n")
+    failed = controller.polls(1)
+    assert failed and "status 3" in failed and not retry_interrupted.worth_retrying(failed, "", 3)
+
+
+def test_a_job_that_left_nothing_is_lost_and_tried_again(controller: Controller) -> None:
+    controller.listed = []
+    lost = controller.polls(2)
+    assert lost and retry_interrupted.worth_retrying(lost, "", None)
+    controller.state = "CANCELLED by 1000\n"
+    cancelled = controller.polls(1)
+    assert cancelled and "'CANCELLED'" in cancelled and not retry_interrupted.worth_retrying(cancelled, "", None)
+
+
+def test_a_controller_that_is_away_says_nothing_until_no_job_can_run_any_more(controller: Controller) -> None:
+    controller.polls(1)
+    controller.status, controller.listed = 1, []
+    assert controller.polls(119) is None
+    assert controller.polls(1, 3 * 3600) is None, "this machine slept"
+    lost = controller.polls(121)
+    assert lost and retry_interrupted.worth_retrying(lost, "", None)
+    controller.status, controller.listed = 0, ["7"]
+    assert controller.polls(1) is None
+
+
+def test_the_executor_reports_what_has_ended_and_polls_the_rest(controller: Controller, tmp_path: Path) -> None:
+    class Executor:
+        next_seconds_between_status_checks, reported = 180, list[tuple[str, str]]()
+
+        async def check_active_jobs(self, active_jobs: list[Any]) -> Any:
+            for each in active_jobs:
+                yield each
+
+        def report_job_success(self, each: Any) -> None:
+            self.reported.append((each.external_jobid, "success"))
+
+        def report_job_error(self, each: Any, msg: str, aux_logs: list[str]) -> None:
+            self.reported.append((each.external_jobid, msg))
+
+    async def poll() -> list[str]:
+        return [each.external_jobid async for each in executor.check_active_jobs(jobs)]
+
+    for _ in range(2):
+        ended_jobs.notice_ended(SimpleNamespace(Executor=Executor), tmp_path)
+    executor: Any = Executor()
+    job = SimpleNamespace(resources={"runtime": 60})
+    jobs: Any = [SimpleNamespace(external_jobid=number, job=job, aux={"slurm_logfile": "log"}) for number in ("7", "8")]
+    controller.file.with_name("8").write_text("0\n")
+    assert asyncio.run(poll()) == ["7", "8"]
+    assert executor.next_seconds_between_status_checks == ended_jobs.POLL_SECONDS
+    assert asyncio.run(poll()) == ["7"] and executor.reported == [("8", "success")]
