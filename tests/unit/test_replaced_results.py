@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from analysis import load_results
 from contracts import copied_results, paths, provenance, tables
 from tests.user_errors import refused
 
@@ -52,6 +53,18 @@ def test_a_table_that_is_made_again_has_no_record_until_it_is_written(tmp_path: 
     file = sample_table(tmp_path, 24)
     tables.write(tables.SAMPLE.empty_table(), tables.SAMPLE, file)
     assert not paths.record(file).exists() and len(tables.read(file, tables.SAMPLE)) == 0
+
+
+def test_verdicts_replaced_with_their_record_are_noticed_by_their_scores(tmp_path: Path) -> None:
+    folder = paths.RunFolder(tmp_path)
+    (file := paths.table(folder.graded, 0, "sums")).parent.mkdir(parents=True)
+    file.write_text("verdicts")
+    where = "results/elsewhere/graded/step-0/sums.parquet"
+    provenance.write(folder.scores, scored=[{"graded": where, "graded_sha256": provenance.sha256(file)}])
+    load_results._check_scored(folder, [file])
+    file.write_text("others!!")
+    with refused("artefact-changed", path=str(file)):
+        load_results._check_scored(folder, [file])
 
 
 def later(file: Path, seconds: float) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
 
+from contracts import provenance
 from contracts.paths import ResultsFolder
 from tests.unit.report.synthetic_results import write_run
 from tests.user_errors import printed_code
@@ -60,6 +63,21 @@ def test_with_all_results_it_makes_the_page_alone(project: Path) -> None:
     assert [line for line in output.split("\n") if line.startswith(("report", "total"))], output
     assert miniature.jobs_started(output, "report_page") == 1, output
     assert not (project / "results/demo/models").exists()
+
+
+def test_a_replaced_result_is_noticed_before_it_says_that_nothing_is_to_be_done(project: Path) -> None:
+    store(project, miniature.RUN)
+    model = project / "results/demo/models/arithmetic"
+    model.mkdir(parents=True)
+    (weights := model / "model.safetensors").write_text("weights")
+    provenance.write(model, sha256=provenance.sha256(model))
+    assert miniature.snakemake(project, *PAGE_ALONE)[0] == 0
+    status, output = miniature.snakemake(project, *PAGE_ALONE)
+    assert status == 0 and not miniature.jobs_started(output, "report_page"), output
+    weights.write_text("of another")
+    os.utime(weights, (time.time() + 3600,) * 2)
+    status, output = miniature.snakemake(project, *PAGE_ALONE)
+    assert status and printed_code(output) == "artefact-changed" and "models/arithmetic" in output, output
 
 
 def test_no_rule_decides_while_the_workflow_runs() -> None:
