@@ -58,7 +58,7 @@ test: base
 	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
-	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile -m "not slow" $(SOME)
+	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(SOME)
 
 test-all: base
 	@$(PYTHON) envs/build.py --all
