@@ -163,7 +163,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
     recipes = training_runs.comparable_recipes(
         [arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept
     )
-    a, b = training_runs.correct_answers(recipes)
+    a, b = training_runs.clustered_answers(recipes)
     by_measure = pass_at_k_difference.compare(recipes[0], recipes[1], arguments.ties)
     results = recipe_difference.compare(a, b, arguments.alpha)
     verdict = verdict_on_b(results)

@@ -35,6 +35,8 @@ def compare(a: GradedRecipe, b: GradedRecipe, ties: str | None = None) -> dict[s
 
 
 def _values_by_measure(run: GradedRun, ties: str) -> dict[str, npt.NDArray[np.float64]]:
-    """The measures of a run, each with its value per problem."""
+    """The measures of a run, each with its value per problem, or cluster of them."""
     by_checkpoint = [pass_at_k_difference.by_problem(table, ties) for table in run.tables]
-    return {measure: run.pick([values[measure] for values in by_checkpoint]) for measure in by_checkpoint[0]}
+    return {
+        measure: run.by_cluster(run.pick([values[measure] for values in by_checkpoint])) for measure in by_checkpoint[0]
+    }

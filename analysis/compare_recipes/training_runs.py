@@ -15,6 +15,7 @@ from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.reference import in_order
 from contracts import steps
+from eval.statistics import clusters
 from system.errors import UserError
 
 LAST, CHOSEN = RULES = ("last", "chosen")
@@ -29,6 +30,10 @@ class GradedRun(NamedTuple):
     def pick(self, values: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
         """Of one array per checkpoint, each by problem, the rows of the checkpoints that count."""
         return np.stack(values)[self.counts, np.arange(len(self.counts))]
+
+    def by_cluster(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Values by problem with one row per cluster of problems (eval.statistics.clusters)."""
+        return clusters.linearised(values, clusters.of_rows(self.tables[0]))
 
 
 GradedRecipe = dict[str, list[GradedRun]]  # per benchmark, its runs
@@ -79,6 +84,17 @@ def correct_answers(recipes: Sequence[GradedRecipe]) -> list[CorrectAnswers]:
             for name, runs in recipe.items()
         }
         for recipe in recipes
+    ]
+
+
+def clustered_answers(recipes: Sequence[GradedRecipe]) -> list[dict[str, list[npt.NDArray[np.float64]]]]:
+    """The same with one row per cluster of problems."""
+    return [
+        {
+            name: [run.by_cluster(values) for run, values in zip(recipe[name], answers, strict=True)]
+            for name, answers in own.items()
+        }
+        for recipe, own in zip(recipes, correct_answers(recipes), strict=True)
     ]
 
 

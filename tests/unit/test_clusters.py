@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.compare_recipes import training_runs
+from analysis.compare_recipes.training_runs import GradedRun
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, training_seeds
 from analysis.statistics.training_seeds import Recipe
@@ -68,6 +70,13 @@ def run_of(run: RunResults, seed: int = 0, better: bool = False) -> RunResults:
 def test_a_score_without_clusters_is_as_before() -> None:
     rows = pd.DataFrame([graded_row(0, f"p{n}", 0, "correct" if n % 3 else "wrong") for n in range(30)])
     assert score_row(rows) == score_row(rows.assign(cluster=None))
+
+
+def test_recipes_are_compared_by_cluster() -> None:
+    table = run_with(5).rows(0, "sums").reset_index(drop=True)
+    run = GradedRun([table], np.zeros(60, dtype=np.int64))
+    (answers,) = training_runs.clustered_answers([{"sums": [run]}])
+    assert answers["sums"][0].shape == (12, 1) and answers["sums"][0].mean() == pytest.approx(0.5)
 
 
 @pytest.mark.slow

@@ -212,7 +212,8 @@ SECTION = Section(
 <p class="soft">Each number links to its completions, each run's name to its settings. Accuracy is in percent (avg@k
 over all completions) with its 95&nbsp;% interval. Below it is the difference to the base model on the same problems, in
 points, with a paired 95&nbsp;% interval: ▲ (rose) and ▼ (fell) if the interval excludes zero, ≈ (cannot tell) if not. ↑
-and ↓ mark differences to the row above that are beyond noise. A row is bold only if its average is beyond noise above
-that of every other row.</p>
+and ↓ mark differences to the row above that are beyond noise. Each mark holds for itself: of the marks on differences
+that are none, one in twenty is wrong. A row is bold only if its average is beyond noise above that of every other
+row.</p>
 """,
 )
