@@ -15,6 +15,10 @@ INTERRUPTED = 130  # the exit status of shells
 FIRST = "\nInterrupted: waiting until the running jobs have ended.\n"
 NOTHING_STARTED = "\nInterrupted; nothing was started.\n"
 SECOND = "\nInterrupted again: still waiting. Once more ends Snakemake at once; its jobs end with it.\n"
+ON_A_CLUSTER = (
+    "\nInterrupted: cancelling this command's jobs, queued and running; their work is kept.\n",
+    "\nInterrupted again: still cancelling. Once more ends Snakemake at once; the next one cancels what is left.\n",
+)
 
 
 class Interrupt:
@@ -26,7 +30,7 @@ class Interrupt:
 
     def __init__(self, is_running: Callable[[], bool]) -> None:
         """Take Ctrl-C from now on; main thread only."""
-        self.is_running, self.times = is_running, 0
+        self.is_running, self.times, self.texts = is_running, 0, (FIRST, SECOND)
         signal.signal(signal.SIGINT, self.take)  # also where a shell has it ignored: the jobs take it in any case
 
     def take(self, number: int, frame: FrameType | None) -> None:
@@ -35,10 +39,10 @@ class Interrupt:
         if not self.is_running():
             end_now(NOTHING_STARTED)
         if self.times == 1:
-            os.write(2, FIRST.encode())  # print() may be interrupted itself
+            os.write(2, self.texts[0].encode())  # print() may be interrupted itself
             raise KeyboardInterrupt
         if self.times == 2:
-            os.write(2, SECOND.encode())
+            os.write(2, self.texts[1].encode())
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     def ignore(self) -> None:

@@ -4,6 +4,7 @@
 import os
 
 from cluster import ended_jobs
+from cluster import interrupt
 from cluster import orphaned_jobs
 from cluster import retry_interrupted
 from cluster import slurm
@@ -22,6 +23,7 @@ if CLUSTER and workflow.is_main_process:
     orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
     ended_jobs.notice_ended(snakemake_executor_plugin_slurm, Path(WORK))
     submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
+    INTERRUPT.texts = interrupt.ON_A_CLUSTER
     if not (workflow.local_exec or workflow.dryrun):
         # More would be refused, and wait for one another.
         limit = slurm.submit_limit(CLUSTER["account"], CLUSTER["qos"])
