@@ -65,6 +65,8 @@ def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows:
         return _right_reasons(run, step, benchmark, rows)
     if isinstance(what, dict) and "fault" in what:
         return _first_faults(run, step, benchmark, rows, what["fault"])
+    if isinstance(what, dict) and "contains" in what:
+        return np.asarray(rows["completion"].str.contains(what["contains"], regex=False), dtype=float)
     if isinstance(what, dict) and "of_wrong" in what:
         is_counted = rows["verdict"].isin(what["of_wrong"])
         return np.where(rows["verdict"] == "correct", np.nan, is_counted.astype(float))
@@ -175,8 +177,8 @@ def heldout(
         run: stored results, one per seed.
         step: of the checkpoint, or `last`.
         what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, {tokens: [from, below]}, {fault: words}
-            of why the first wrong step is wrong, right_reasons, the right answers whose reasoning is right, or
-            {of_wrong: verdicts}, those that have them among the answers that are not right.
+            of why the first wrong step is wrong, {contains: text}, right_reasons, the right answers whose reasoning is
+            right, or {of_wrong: verdicts}, those that have them among the answers that are not right.
         benchmark: one, or their unweighted average.
         confidence: of the interval.
     """

@@ -16,6 +16,7 @@ import pandas as pd
 
 from analysis.results import RunResults
 
+CODE = "```python"
 SEEDS, SEEDS_OF_LOGS, PROBLEMS, REPEATS = 4, 32, 160, 6
 VERDICTS = ("correct", "truncated", "format_error", "no_answer")
 OFFSETS = (np.random.default_rng(0).permutation(PROBLEMS) + 0.5) / PROBLEMS  # the same rounding in all worlds
@@ -145,6 +146,10 @@ WORLDS: dict[str, Worlds] = {
     "simplerl-held-out-length-falls": one_run(
         SIMPLE, {"tokens": {0: 800, 4: 500, 12: 450}}, {"tokens": 800}, {"tokens": {0: 800, 4: 500, 12: 790}},
         {"tokens": {0: 800, 4: 760, 12: 450}},
+    ),
+    "simplerl-code": one_run(
+        SIMPLE, {"code": {0: 0.6, 12: 0.2, 100: 0.6}}, {"code": 0.5}, {"code": {0: 0.6, 12: 0.2, 100: 0.2}},
+        {"code": {0: 0.6, 12: 0.2, 100: 0.4}},
     ),
     "openr1-distill-format": one_run(DISTILL, log(format_error_rate=0.9), log(format_error_rate={1: 0.9, 350: 0.05})),
     "openr1-instruct-format": one_run(INSTRUCT, log(format_error_rate=0.02), log(format_error_rate=0.6)),
@@ -386,7 +391,7 @@ def _completions(run: Run, step: int, benchmark: str, random: np.random.Generato
         verdicts[((position >= cut) & (position < upper)).ravel()] = name
         cut = upper
     texts = np.full(count, "", dtype=object)
-    for name, phrase in (("step_by_step", "First, "), ("reflection", "let me try again ")):
+    for name, phrase in (("step_by_step", "First, "), ("reflection", "let me try again "), ("code", CODE)):
         texts = np.where(_marked(at(name), random), texts + phrase, texts)
     tokens = at("tokens", 100.0) * (1 + 0.01 * random.standard_normal(count))
     if "thinking_tokens" in run:

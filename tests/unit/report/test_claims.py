@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -321,6 +321,45 @@ def test_a_claim_is_supported_where_its_sentence_is_true_and_contradicted_where_
     for number, world in enumerate(worlds.false):
         judged = _verdict(one, world)
         assert judged.verdict == CONTRADICTED, (number, judged.evidence)
+
+
+def _exactly(value: float) -> Estimate:
+    return Estimate(value, value, value)
+
+
+OTHERWISE: dict[str, Callable[..., Estimate]] = {
+    "rows": lambda sets: _exactly(100.0),
+    "listed_deviation": lambda run_file, deviation: _exactly(0.0),
+    "kl_bias": lambda estimator, shift: _exactly(0.0 if estimator == "k2" else 0.5),
+    "kl_spread": lambda estimator, than, shift: _exactly(1.0),
+    "advantage": lambda rewards, position: _exactly(rewards[position] - sum(rewards) / len(rewards)),  # not scaled
+}  # what would be measured if the sentence were false
+ON_NO_RUNS = [
+    one for one in load_registry()["claims"] if {rule["measure"] for rule in one["rules"]} <= OTHERWISE.keys()
+]
+
+
+@pytest.mark.parametrize("one", ON_NO_RUNS, ids=lambda one: str(one["id"]))
+def test_a_claim_on_no_runs_is_decided_either_way(one: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert finding(one, {}, "full").verdict in (SUPPORTED, CONTRADICTED)
+    for kind, otherwise in OTHERWISE.items():
+        monkeypatch.setitem(KINDS, kind, otherwise)
+    assert finding(one, {}, "full").verdict == CONTRADICTED
+
+
+def test_every_claim_is_on_runs_or_not_or_is_not_measured() -> None:
+    decidable = {one["id"] for one in (*ON_RUNS, *ON_NO_RUNS)}
+    others = [one for one in load_registry()["claims"] if one["id"] not in decidable]
+    assert all({rule["measure"] for rule in one["rules"]} == {"not_stored"} for one in others)
+
+
+def test_of_two_sentences_one_that_is_not_measured_leaves_the_other_to_contradict() -> None:
+    (one,) = (claim for claim in ON_RUNS if claim["id"] == "rewards-format-alone")
+    learned, not_learned = (
+        {"code/tests-32": claim_worlds.log(format_error_rate=errors, accuracy=0.1)}
+        for errors in ({1: 0.6, 100: 0.1}, 0.6)
+    )
+    assert _verdict(one, learned).verdict == NOT_MEASURED and _verdict(one, not_learned).verdict == CONTRADICTED
 
 
 def test_every_claim_on_runs_has_its_worlds() -> None:
