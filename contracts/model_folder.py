@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts import chat_template as templates
-from contracts import checkpoint_formats, provenance
+from contracts import checkpoint_formats, model_dimensions, provenance
 from system.errors import UserError
 
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first that is there is used
@@ -78,6 +78,11 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
     assert tokenizer is not None
     if problem := _tokenizer_problem(tokenizer, content):
         raise UserError(f"{tokenizer} {problem}: copy the base model's tokenizer files again", code="damaged-model")
+    if problem := model_dimensions.problem(weights, content):
+        raise UserError(
+            f"model {folder} is mixed of several: {problem}; copy all of its files again from one source",
+            code="mixed-model",
+        )
     _check_templates(folder, content, chat_template)
 
 

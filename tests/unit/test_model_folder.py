@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from contracts import model_folder, provenance
 from system.errors import UserError
+from tests import user_errors
 from tests.budgets import examples
 
 TEMPLATE = (
@@ -241,3 +242,31 @@ def test_a_template_in_the_tokenizers_configuration_is_checked(folder: Path) -> 
         model_folder.check(folder, chat_template=True)
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE[:-5]}))
     refused(folder, "tokenizer_config.json", "chat template")
+
+
+def rewrite(file: Path, **values: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+@pytest.mark.parametrize(
+    ("file", "values"),
+    [
+        ("config.json", {"vocab_size": 4}),
+        ("config.json", {"text_config": {"vocab_size": 4}}),
+        ("config.json", {"num_hidden_layers": 3}),
+        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
+        ("tokenizer_config.json", {"eos_token": "<|im_end|>"}),
+        ("tokenizer_config.json", {"eos_token": {"content": "<|im_end|>"}}),
+    ],
+)
+def test_files_of_several_models_are_refused(folder: Path, file: str, values: dict[str, object]) -> None:
+    tensors = {"model.embed_tokens.weight": [3, 4], "model.layers.0.w": [1], "model.layers.1.w": [1]}
+    header = json.dumps(
+        {name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 16]} for name, shape in tensors.items()}
+    )
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + b"\0" * 16)
+    rewrite(folder / "config.json", num_hidden_layers=2)
+    model_folder.check(folder, chat_template=True)
+    rewrite(folder / file, **values)
+    with user_errors.refused("mixed-model"):
+        model_folder.check(folder, chat_template=True)
