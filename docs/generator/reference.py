@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from analysis.compare_checkpoints import exit_status
 from cli.main import click_command
 from cli.runs import run_row
 from cli.table import GROUPS, Command, Module
+from conformance.document import registry_tables
 from contracts import tables
 from contracts.run_file import ROOT
 from contracts.schema_keys import Key, run_keys, schema_keys
@@ -36,11 +39,9 @@ TABLES = {
     "Score": (tables.SCORE, "runs/<run>/scores.parquet"),
 }
 STATISTICS = ("accuracy", "pass_and_majority", "significance", "smallest_difference")
+COMPARING = "compare, compare-checkpoints, compare-recipes"
 EXIT_STATUSES = (
-    ("compare, compare-checkpoints, compare-recipes", 0, "not worse: better, or cannot tell"),
-    ("compare, compare-checkpoints, compare-recipes", 1, "worse"),
-    ("compare, compare-checkpoints, compare-recipes", 2, "not comparable; the output says why"),
-    ("compare, compare-checkpoints, compare-recipes", 3, "a wrong command, or an error"),
+    *((COMPARING, status, meaning) for status, meaning in re.findall(r"^(\d) +(.+)$", exit_status.__doc__ or "", re.M)),
     ("doctor", 1, "not even the demo runs on this machine"),
     ("every other command", 0, "done"),
     ("every other command", 1, "an error, said in one sentence; of targets of the workflow: a job failed"),
@@ -255,10 +256,21 @@ def environment_variables() -> list[str]:
     return mapping_page("Environment variables", "None has to be set.", sections)
 
 
+def conformance() -> list[str]:
+    """What each installed release computes otherwise, and what it cannot express."""
+    return [
+        "# Conformance", "",
+        "`snakemake conformance` puts the same tensors through each release's own functions. This is the registry of",
+        "what differs by more than 1e-6 from a float64 reference (conformance/differences.yaml).", "",
+        registry_tables(),
+    ]  # fmt: skip
+
+
 PAGES: dict[str, Callable[[], list[str]]] = {
     "run-file": run_file, "configuration": configuration, "protocols": protocol_page, "benchmarks": benchmarks,
     "recipes": recipes, "commands": commands, "metrics": metrics, "tables": table_page, "exit-statuses": exit_statuses,
     "provenance": provenance_fields, "environment-variables": environment_variables,
+    "conformance": conformance,
 }  # fmt: skip
 
 

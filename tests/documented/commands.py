@@ -47,9 +47,10 @@ class Documented:
 
 
 def pages() -> list[Path]:
-    """README, guides, pages and studies."""
+    """README, guides, pages and studies; tutorials are followed in their order by tests/workflow/test_tutorials.py."""
     return [
-        ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")),
+        ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+        *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "tutorials"),
         ROOT / "config" / "README.md", *sorted((ROOT / "studies").glob("*/README.md")),
     ]  # fmt: skip
 
