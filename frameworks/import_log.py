@@ -3,7 +3,7 @@
 crosszero import-log --framework NAME --input FILE … --run imported/mine
     --output results/demo/runs/imported/mine/training_log.parquet [--max-response-tokens N] [--source TEXT]
 
-Reads what the framework's own loggers write (docs/how-to/report.md lists them), and CSV: an export of Weights & Biases
+Reads what the framework's own loggers write (docs/how-to/import.md lists them), and CSV: an export of Weights & Biases
 or Trackio with the framework's names of metrics. A published curve as CSV with our columns, and TensorBoard events of
 this project, need no --framework.
 """
@@ -28,7 +28,7 @@ from system.errors import UserError, run_command
 
 Row = dict[str, Any]
 # What other programs write, and what is wanted instead; looked for in the beginning of a file
-_AS_CSV = "export the run's metrics from Weights & Biases as CSV, and name its columns as in docs/how-to/report.md"
+_AS_CSV = "export the run's metrics from Weights & Biases as CSV, and name its columns as in docs/how-to/import.md"
 OTHER_PROGRAMS = {
     r"(?m)\bStep \d+ \|.*\|": f"prime-rl's console text: {_AS_CSV}",
     r"(?m)\b(?:step|rollout|perf) \d+: \{'(?:train|rollout|perf)/": f"slime's console text: {_AS_CSV}",

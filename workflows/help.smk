@@ -25,7 +25,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake contamination        has a run's base model read its benchmarks? the rest of half-told questions (docs/explanation/comparisons.md)
   snakemake parse_runs           check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from
-  snakemake claims               what the stored results say of each claim of the documents (docs/how-to/report.md)
+  snakemake claims               what the stored results say of each claim of the documents (docs/explanation/report.md)
   snakemake conformance          the same tensors through each framework's own functions: where they differ, and by how much
   snakemake sweep --config sweep='[openr1/group-size]' seeds='[0,1,2]'   try settings of a run: one table, one figure
   snakemake study_<name>         answer a question with the product (studies/<name>/README.md):

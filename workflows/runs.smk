@@ -284,7 +284,7 @@ def reported_runs(which):
         if not (run.scores.is_file() or run.training_log.is_file()):
             sentence = (
                 f"config: imported names {run_id}, but {run.path} has neither scores nor a training log: import the log, or "
-                f"import, grade and score completions, at scale {config['scale']} (docs/how-to/report.md), or set another scale"
+                f"import, grade and score completions, at scale {config['scale']} (docs/how-to/import.md), or set another scale"
             )
             raise refusal(UserError(sentence, code="missing-results", first=run_id))
     return training_ids(which) + imported

@@ -36,7 +36,7 @@ def one_sentence(output: str, *parts: str) -> None:
         ("grader=math-verfy", ("grader", "math-verify")),
         (
             "imported=[imported/mine]",
-            ("results/demo/runs/imported/mine has neither scores nor a training log", "docs/how-to/report.md"),
+            ("results/demo/runs/imported/mine has neither scores nor a training log", "docs/how-to/import.md"),
         ),
     ],
 )
