@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import os
 import re
 import subprocess
@@ -41,3 +42,9 @@ def test_a_link_that_leads_nowhere_is_a_warning() -> None:
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     kinds = ("omitted_files", "absolute_links", "unrecognized_links", "anchors")
     assert all(f"{kind}: warn" in settings for kind in kinds)
+
+
+@pytest.mark.parametrize("page", [page for page in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in page.read_text()])
+def test_formulas_of_a_page_give_what_it_says(page: Path) -> None:
+    tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
+    assert tried.attempted > 5 and not tried.failed
