@@ -120,7 +120,7 @@ def plan_table(jobs: Sequence[Any], runs: Mapping[str, Run]) -> str:
     listed = ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
     if plans:
         lines += ["", f"To be trained: {cost_text(plans)}."]
-    return "\n".join([*lines, f"{len(jobs)} jobs: {listed}. With -p, each is listed with its command."])
+    return "\n".join([*lines, f"{len(jobs)} jobs: {listed}. With -p (of crosszero: -- -p), each is listed with its command."])
 
 
 class PlanInsteadOfJobs(logging.Filter):
@@ -129,18 +129,19 @@ class PlanInsteadOfJobs(logging.Filter):
     Args:
         table: asked for the table at the end.
         applies: whether this is a dry run that lists no commands.
+        lists_jobs: whether Snakemake would list the jobs; where it would not, the table is shown for few, too.
     """
 
-    def __init__(self, table: Callable[[], str], applies: Callable[[], bool]) -> None:
+    def __init__(self, table: Callable[[], str], applies: Callable[[], bool], lists_jobs: Callable[[], bool]) -> None:
         """Watch a handler."""
         super().__init__()
-        self.table, self.applies, self.is_long = table, applies, False
+        self.table, self.applies, self.lists_jobs, self.is_long = table, applies, lists_jobs, False
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's message is shown."""
         event = getattr(record, "event", None)
         if event == LogEvent.RUN_INFO:
-            self.is_long = record.__dict__["stats"]["total"] > FEW and self.applies()
+            self.is_long = self.applies() and (record.__dict__["stats"]["total"] > FEW or not self.lists_jobs())
         if not self.is_long:
             return True
         if record.getMessage().startswith(LAST_SENTENCE):
@@ -148,8 +149,8 @@ class PlanInsteadOfJobs(logging.Filter):
         return event not in REPLACED and not record.getMessage().startswith("Reasons:")
 
 
-def show(table: Callable[[], str], applies: Callable[[], bool]) -> None:
+def show(table: Callable[[], str], applies: Callable[[], bool], lists_jobs: Callable[[], bool]) -> None:
     """Show the table on Snakemake's terminal; see PlanInsteadOfJobs."""
     handler = attached_handler(ColorizingTextHandler)
     if handler and not any(isinstance(known, PlanInsteadOfJobs) for known in handler.filters):
-        handler.addFilter(PlanInsteadOfJobs(table, applies))
+        handler.addFilter(PlanInsteadOfJobs(table, applies, lists_jobs))

@@ -9,6 +9,7 @@ from cluster import (
     run_plan,
     target_results,
 )
+from cluster.snakemake_internals import Quietness
 
 
 def all_rules():
@@ -48,6 +49,7 @@ if workflow.is_main_process:
             list(workflow.dag.needrun_jobs(exclude_finished=False)), RUNS
         ),
         lambda: workflow.dryrun and not workflow.output_settings.printshellcmds,
+        lambda: Quietness.RULES not in (workflow.output_settings.quiet or ()),
     )
 
 

@@ -83,7 +83,8 @@ def recognise(rows: Sequence[Row], tables: ProblemTables, *, allow_missing: bool
     """
     if not any(row.get("question") or row.get("prompt") for row in rows):
         raise UserError(
-            "the generations have no questions by which their benchmark could be recognised: name it with --benchmark",
+            "the generations have no questions by which their benchmark could be recognised: name the field that has "
+            "them (--map question=FIELD), or the benchmark (--benchmark)",
             code="benchmark-not-recognised",
         )
     parts: dict[str, list[int]] = {}

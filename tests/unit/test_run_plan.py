@@ -79,6 +79,14 @@ def test_a_dry_run_at_full_scale_is_a_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_dry_run_of_few_jobs_that_are_not_listed_is_a_table(tmp_path: Path) -> None:
+    folders = (f"results={tmp_path}/results", f"work={tmp_path}/work")
+    status, output, messages = snakemake("-n", "reproduce_openr1", "--quiet", "rules", "--config", *folders)
+    assert status == 0, messages
+    assert "\nopenr1/qwen2.5-math-7b  1 stage, 1 seed " in output and "Job stats" not in output
+
+
+@pytest.mark.slow
 def test_recipes_with_one_seed_are_not_compared(tmp_path: Path) -> None:
     status, _, messages = snakemake(
         "compare_recipes", "--config", "recipe_a=[tinyzero/grpo-3b]", "recipe_b=[tinyzero/ppo-3b]"
