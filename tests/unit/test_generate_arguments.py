@@ -57,7 +57,8 @@ def target(folder: Path, repeats: int, seed: int = 0) -> Target:
 
 def written(one: Target) -> None:
     """The output of a target, as `write` leaves it."""
-    rows = [dict.fromkeys(tables.SAMPLE.names) | {"problem_id": p, "repeat": r, "completion": f"{p} {r}"}
+    constant = dict.fromkeys(tables.SAMPLE.names) | {"step": 0, "benchmark": "sums"}
+    rows = [constant | {"problem_id": p, "repeat": r, "completion": f"{p} {r}"}
             for p, r in one.expected()]  # fmt: skip
     tables.write(pa.Table.from_pylist(rows, tables.SAMPLE), tables.SAMPLE, one.output)
     provenance.write(one.output, **one.identity())

@@ -318,9 +318,7 @@ def test_every_entry_is_well_formed_and_every_commit_full() -> None:
         *(path.stem for path in dataset_specs.BENCHMARKS.glob("*.yaml")),
     ]
     commits = {name: find(name).spec["hub"]["revision"] for name in names if "hub" in find(name).spec}
-    assert {name for name, commit in commits.items() if commit is None} == {"leetcode", "leetcode_train"}
-    known = [commit for commit in commits.values() if commit]
-    assert len(known) == 15 and all(len(commit) == 40 and int(commit, 16) for commit in known)
+    assert len(commits) >= 15 and all(len(commit) == 40 and int(commit, 16) for commit in commits.values())
 
 
 @needs_mirror

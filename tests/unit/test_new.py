@@ -25,8 +25,8 @@ NAMES = "anagrams or skyhook or mine or imports or published_model or every_task
 # Tests that go over all tasks, runs or frameworks.
 OVER_ALL = [
     "test_floors.py", "test_tasks.py", "test_run_file.py", "test_fidelity.py", "test_adapters.py",
-    "test_release_defaults.py", "test_cluster.py", "test_demo_rewards.py", "../documented/test_gpu_page.py", "test_toolchain.py",
-    "test_trainer_process.py", "test_hostile_text.py", "report/test_run_titles.py",
+    "test_release_defaults.py", "test_cluster.py", "test_demo_rewards.py", "test_toolchain.py",
+    "test_trainer_process.py", "test_hostile_text.py", "report/test_run_titles.py", "../documented/test_gpu_page.py",
 ]  # fmt: skip
 
 
