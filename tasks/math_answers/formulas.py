@@ -356,7 +356,7 @@ class _Reader:
         if name in FUNCTIONS and name != "Gamma":
             self.take()
             return self.function(name)
-        if name in ("partial", "nabla", "angle"):
+        if name in ("partial", "nabla", "angle", "Box"):
             return self.operator()
         if name in ("overline", "bar") and (inside := self._conjugated()):
             return inside
