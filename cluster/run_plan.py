@@ -120,7 +120,9 @@ def plan_table(jobs: Sequence[Any], runs: Mapping[str, Run]) -> str:
     listed = ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
     if plans:
         lines += ["", f"To be trained: {cost_text(plans)}."]
-    return "\n".join([*lines, f"{len(jobs)} jobs: {listed}. With -p (of crosszero: -- -p), each is listed with its command."])
+    return "\n".join(
+        [*lines, f"{len(jobs)} jobs: {listed}. With -p (of crosszero: -- -p), each is listed with its command."]
+    )
 
 
 class PlanInsteadOfJobs(logging.Filter):
