@@ -14,8 +14,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from typing import Any
 
+from system.quiet_time import QuietTime
+
 KEY = "crosszero"  # in SamplingParams.extra_args
 PATIENCE_SECONDS = 300.0
+LOOK_SECONDS = 1.0
 
 
 def seed(*parts: str | int) -> int:
@@ -94,11 +97,12 @@ class Batches:
         batch[request["number"]] = add, future
         if len(batch) == request["requests"]:
             await self._begin(self.waiting.pop(request["batch"]))
-        done, _ = await asyncio.wait([future], timeout=self.patience)
-        if not done:
-            raise RuntimeError(
-                f"{request['requests']} requests should come together, but {len(batch)} came in {self.patience:g} s"
-            )
+        quiet, look = QuietTime(LOOK_SECONDS), min(self.patience, LOOK_SECONDS)
+        while not (await asyncio.wait([future], timeout=look))[0]:
+            if quiet.seconds() >= self.patience:
+                raise RuntimeError(
+                    f"{request['requests']} requests should come together, but {len(batch)} came in {self.patience:g} s"
+                )
         return future.result()
 
     async def _begin(self, batch: dict[int, tuple[Add, asyncio.Future[Any]]]) -> None:

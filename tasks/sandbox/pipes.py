@@ -10,6 +10,7 @@ from typing import IO, NamedTuple
 READ = 1 << 16  # bytes
 KEPT = 4096  # bytes of standard error
 SETUP_SECONDS = 60.0  # for the sandbox to start, on a busy machine
+LATE_SECONDS = 10.0  # longer than a busy machine takes to come back to it
 READY = b"ready\n"  # the first line of tasks.sandbox.runner
 
 
@@ -48,7 +49,8 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessO
     """
     results, errors, printed = bytearray(), bytearray(), 0
     waiting = memoryview(job)
-    end, ready = time.monotonic() + SETUP_SECONDS, False
+    looked, pause, ready = time.monotonic(), 0.0, False
+    end = looked + SETUP_SECONDS
     with selectors.DefaultSelector() as selector:
         for stream, event in (
             (streams.job, selectors.EVENT_WRITE),
@@ -58,10 +60,12 @@ def exchange(streams: Streams, job: bytes, most: int, wall_s: float) -> ProcessO
             os.set_blocking(stream.fileno(), False)
             selector.register(stream, event)
         while streams.results in _open(selector):
-            left = end - time.monotonic()
-            if left <= 0:
+            before, looked = looked, time.monotonic()
+            if looked - before > pause + LATE_SECONDS:  # this process was suspended, which is not the program's doing
+                end += looked - before
+            if (pause := end - looked) <= 0:
                 return ProcessOutput(bytes(results), bytes(errors), "time")
-            for key, _ in selector.select(left):
+            for key, _ in selector.select(pause):
                 if key.fileobj is streams.job:
                     waiting = _write(streams.job, waiting, selector)
                     continue

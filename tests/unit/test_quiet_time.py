@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import selectors
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ import pytest
 
 from eval import vllm_supervisor
 from frameworks import trainer_process
+from tasks.sandbox import pipes
 from tests.user_errors import refused
 
 
@@ -69,3 +72,24 @@ def test_a_suspended_generation_is_no_hang(monkeypatch: pytest.MonkeyPatch, tmp_
     else:
         with refused("generation-stalled"):
             vllm_supervisor._watch(plan, tmp_path / "plan.json", line, 1)
+
+
+@pytest.mark.parametrize("asleep", [True, False])
+def test_a_program_of_a_model_is_not_blamed_for_a_grader_that_slept(
+    monkeypatch: pytest.MonkeyPatch, asleep: bool
+) -> None:
+    clock, (job, results, errors) = Clock(monkeypatch), (os.pipe() for _ in range(3))
+    select = selectors.DefaultSelector.select
+
+    def selecting(self: selectors.DefaultSelector, timeout: float | None = None) -> Any:
+        events = select(self, 0)
+        clock.now += 600 if asleep else timeout or 0
+        return events
+
+    monkeypatch.setattr(selectors.DefaultSelector, "select", selecting)
+    os.write(results[1], b"ready\nright")
+    if asleep:
+        os.close(results[1])
+    streams = pipes.Streams(os.fdopen(job[1], "wb"), os.fdopen(results[0], "rb"), os.fdopen(errors[0], "rb"))
+    output = pipes.exchange(streams, b"job", 1000, 1)
+    assert output == (b"ready\nright", b"", "" if asleep else "time")
