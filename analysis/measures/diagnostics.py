@@ -13,6 +13,7 @@ from frameworks import collapse
 
 TRUNCATION = 0.05  # warn if a larger share of completions is truncated
 # Columns of the log without which trouble cannot be detected.
+NOT_REPORTED = "the training log does not report"
 NEEDED = (
     "reward_mean", "reward_std", "accuracy", "format_error_rate", "wrong_answer_rate", "response_length_mean",
     "response_length_max", "truncated_rate", "zero_signal_rate",
@@ -73,7 +74,7 @@ def _training(run: RunResults) -> Iterator[Found]:
 def _gaps(run: RunResults) -> Iterator[Found]:
     log = run.log
     if absent := [column for column in NEEDED if log[column].isna().all()]:
-        yield "log", f"the training log does not report {', '.join(absent)}: trouble there would not be detected"
+        yield "log", f"{NOT_REPORTED} {', '.join(absent)}: trouble there would not be detected"
     for column in NEEDED:
         unknown = log.loc[log[column].isna(), "step"].tolist()
         if 0 < len(unknown) < len(log) and column not in run.not_finite:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from analysis.measures.diagnostics import Diagnostic
+from analysis.measures.diagnostics import NOT_REPORTED, Diagnostic
 from analysis.pages.table_texts import percent, points
 from analysis.reference import in_order
 from analysis.report.report_data import RunFacts
@@ -184,7 +184,10 @@ def _collapse(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str
         title = next((run.display_name for run in runs if run.name == name), name)  # else an imported log
         show = "shows" if len(collapsed) == 1 else "show"
         return f"{_count(len(collapsed), 'run')} {show} signs of collapse ({title}: {text})"
-    return "No run shows signs of collapse" if any(run.trained for run in runs) else "There is no training to check"
+    if not any(run.trained for run in runs):
+        return "There is no training to check"
+    is_blind = any(warning.text.startswith(NOT_REPORTED) for warning in warnings)
+    return "No run shows signs of collapse" + is_blind * " among those that its log can show"
 
 
 def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:

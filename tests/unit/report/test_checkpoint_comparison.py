@@ -153,6 +153,12 @@ def test_the_opening_of_single_checkpoints_says_that_there_is_nothing_to_compare
     assert two.endswith("in recipe/run/seed-0, and no run has a second checkpoint to compare it with.")
 
 
+def test_the_opening_says_that_a_log_may_hide_a_collapse() -> None:
+    log = [log_row(step) | {"response_length_mean": None, "truncated_rate": None} for step in range(1, 4)]
+    last = opening(make_run(rows(0, many("w")) + rows(3, many("cw")), log))[-1]
+    assert last.startswith("No run shows signs of collapse among those that its log can show, ")
+
+
 def test_the_opening_names_a_run_that_collapsed_with_step_and_evidence() -> None:
     log = [log_row(step, truncated_rate=0.0 if step < 10 else 0.9) for step in range(1, 21)]
     last = opening(make_run(rows(0, many("w")) + rows(20, many("cw")), log))[-1]
