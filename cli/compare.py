@@ -40,6 +40,8 @@ class Comparing(model_options.BenchmarksCommand):
         except click.UsageError as error:
             error.show()
             ctx.exit(exit_status.ERROR)
+        except UserError as error:
+            ctx.exit(exit_status.of_error(error))
 
     def invoke(self, ctx: click.Context) -> Any:
         """As click does; prints the sentence of a mistake."""
@@ -191,8 +193,8 @@ def compare_pair(
 ) -> int:  # fmt: skip
     """Compare two checkpoints, models, or sets of samples; returns the exit status of the verdict."""
     from analysis.compare_checkpoints import __main__ as program
-    from analysis.compare_checkpoints.comparison_request import Side
-    from analysis.compare_checkpoints.recognise_side import TO_EVALUATE
+    from analysis.compare_checkpoints.comparison_request import ComparisonRequest, Side
+    from analysis.compare_checkpoints.recognise_side import MODEL, TO_EVALUATE
 
     runs = results.path.resolve() / "runs"
     names = [side.name.removeprefix(f"{runs}/").removesuffix("/graded") for side in (new, baseline)]
@@ -208,6 +210,9 @@ def compare_pair(
     else:
         chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
         chosen |= {"checkpoint": new.name, "baseline": baseline.name}
+        if {baseline.kind, new.kind} == {MODEL}:  # what the workflow would refuse, with the exit status of comparisons
+            configuration = {key: yaml.safe_load(text) for key, text in settings.items()} | chosen
+            ComparisonRequest(grade_command.configured(**configuration), {}, results)
         target = str(folder.relative_to(ROOT)) if folder.is_relative_to(ROOT) else str(folder)
         if failed := graph.run_target(target, settings | graph.configuration(chosen), options):
             click.echo(f"Error: the samples or the comparison could not be made (status {failed})", err=True)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cli import graph
+from system.unknown_names import nearest, unknown
 
 BENCHMARK = "--benchmark"
 
@@ -24,7 +25,10 @@ class BenchmarksCommand(graph.WorkflowCommand):
 
 
 def each_benchmark(arguments: list[str]) -> list[str]:
-    """Repeat `--benchmark` before each of its names. A model may stand behind them: it is no benchmark."""
+    """Repeat `--benchmark` before each of its names. A model may stand behind them: it is no benchmark.
+
+    Raises UserError for what is neither, but nearly a benchmark.
+    """
     from eval import benchmark  # only here: the list of commands should come at once
 
     known, repeated, inside = benchmark.names(), [], False
@@ -34,6 +38,8 @@ def each_benchmark(arguments: list[str]) -> list[str]:
         elif inside and arguments[position - 1] != BENCHMARK:
             if argument in known:
                 repeated.append(BENCHMARK)
+            elif "/" not in argument and not Path(argument).exists() and nearest(argument, known):
+                raise unknown("benchmark", argument, known)
             inside = argument in known
         repeated.append(argument)
     return repeated

@@ -158,7 +158,20 @@ class ComparisonRequest:
         except UserError as error:
             raise error.within("config: benchmarks") from None
         if self._sampled:
-            _ = self.settings
+            self._check_chat_templates(config.get("accept") or ())
+
+    def _check_chat_templates(self, accepted: Sequence[str]) -> None:
+        """Refuse two models whose chat templates differ before they are sampled: their prompts would differ, too."""
+        folders = [side.name for side in self.sides.values() if side.kind == "folder"]
+        if not protocol_of(self.settings).needs_chat_template() or "prompt" in accepted or len(folders) < 2:
+            return
+        if len({model_folder.chat_template(Path(folder)) for folder in folders}) > 1:
+            raise UserError(
+                f"{' and '.join(folders)} have different chat templates, so that they read different prompts: compare "
+                "them all the same with --accept prompt (accept='[prompt]' in the configuration), or with a --prompt "
+                "that needs no template",
+                code="not-comparable",
+            )
 
     @cached_property
     def _sampled(self) -> tuple[str, ...]:

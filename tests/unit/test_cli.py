@@ -207,3 +207,12 @@ def test_ctrl_c_before_snakemake_has_started_is_one_line() -> None:
             time.sleep(0.01)
         assert process.returncode == 130
         assert process.stderr is not None and process.stderr.read() == b"\nInterrupted; nothing was started.\n"
+
+
+def test_a_mistyped_benchmark_is_no_model(started: Started) -> None:
+    for line, status in (("evaluate --benchmark gsm8k math50 m", 1), ("compare a b --benchmark gsm8k math50", 3)):
+        result = CliRunner().invoke(crosszero, line.split())
+        said = result.output if status == 3 else getattr(result.exception, "code", "")
+        assert result.exit_code == status and "unknown-name" in said and not started
+    assert not CliRunner().invoke(crosszero, ["evaluate", "--benchmark", "gsm8k", "math500", "./model"]).exit_code
+    assert started[0][-1].endswith('./model"')

@@ -129,3 +129,18 @@ def test_a_model_is_asked_as_the_samples_were_that_it_is_compared_with(tmp_path)
     assert wanted.benchmarks == ("gsm8k",)
     with refused("undecided-settings"):  # the run of the other side asks otherwise
         request(["gsm8k"], checkpoint=f"{STORED.name}/seed-0/step-0", baseline=str(tmp_path))
+
+
+def test_models_with_different_chat_templates_are_refused_before_they_are_sampled(tmp_path, monkeypatch):
+    monkeypatch.setattr(comparison_request.model_folder, "check_files", lambda *_: None)
+    for name, template in (("a", "A"), ("b", "B"), ("c", "A")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+        (folder / "chat_template.jinja").write_text(template)
+    config = {"checkpoint": str(tmp_path / "a"), "benchmarks": ["gsm8k"]}
+    with refused("not-comparable"):
+        comparison_request.ComparisonRequest(config | {"baseline": str(tmp_path / "b")}, {}, ResultsFolder(tmp_path))
+    for accepted in ({"baseline": str(tmp_path / "c")}, {"baseline": str(tmp_path / "b"), "accept": ["prompt"]}):
+        request = comparison_request.ComparisonRequest(config | accepted, {}, ResultsFolder(tmp_path))
+        assert request.benchmarks == ("gsm8k",)
