@@ -29,8 +29,8 @@ def blocks(page: Path) -> Iterator[tuple[str, str]]:
 
 def pattern(line: str) -> str:
     """A line of the page as a pattern: its numbers may be others, and so may the space between columns."""
-    words = NUMBER.sub("\0", line).split()
-    return r"\s+".join(re.escape(word).replace("\0", r"[\d,.]+") for word in words)
+    parts = NUMBER.sub("\0", line).split()
+    return r"\s+".join(re.escape(part).replace("\0", r"[\d,.]+") for part in parts)
 
 
 def missing_lines(expected: str, output: str) -> list[str]:
@@ -48,10 +48,10 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
 
 
 def follow(page: str, workplace: Workplace) -> None:
-    for number, (commands, shown) in enumerate(blocks(TUTORIALS / f"{page}.md"), start=1):
+    for number, (commands, expected) in enumerate(blocks(TUTORIALS / f"{page}.md"), start=1):
         done = workplace.run(f"set -e\n{commands}", LIMIT)
         assert done.status == 0, f"{page}, block {number}: {commands}\n{done.output}"
-        assert missing_lines(shown, done.output) == [], f"{page}, block {number}\n{done.output}"
+        assert missing_lines(expected, done.output) == [], f"{page}, block {number}\n{done.output}"
 
 
 built = pytest.mark.skipif(
