@@ -47,7 +47,7 @@ class Documented:
 
 
 def pages() -> list[Path]:
-    """README, guides, pages and studies; tutorials are followed in their order by tests/workflow/test_tutorials.py."""
+    """README, guides, pages and studies; tutorials are followed in their order by tests/documented/test_tutorials.py."""
     return [
         ROOT / "README.md", ROOT / "CONTRIBUTING.md",
         *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "tutorials"),

@@ -60,12 +60,18 @@ built = pytest.mark.skipif(
 
 
 @built
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.workflow
-@pytest.mark.parametrize("page", ["first-demo", "two-checkpoints", "own-task"])
-def test_a_tutorial(page: str, workplace: Workplace) -> None:
-    """In this order: the second judges what the first trained."""
-    follow(page, workplace)
+def test_the_first_demo_and_the_tutorial_that_judges_its_checkpoints(workplace: Workplace) -> None:
+    follow("first-demo", workplace)
+    follow("two-checkpoints", workplace)
+
+
+@built
+@pytest.mark.long
+@pytest.mark.workflow
+def test_the_tutorial_of_a_task_of_ones_own(workplace: Workplace) -> None:
+    follow("own-task", workplace)
 
 
 @built
