@@ -47,7 +47,7 @@ class Documented:
 
 
 def pages() -> list[Path]:
-    """README, guides, pages and studies; tutorials are followed in their order by tests/documented/test_tutorials.py."""
+    """README, guides, pages and studies; tests/documented/test_tutorials.py follows the tutorials in their order."""
     return [
         ROOT / "README.md", ROOT / "CONTRIBUTING.md",
         *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.parent.name != "tutorials"),
