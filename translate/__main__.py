@@ -7,12 +7,13 @@
 
 Nothing is run. Every setting of the text appears in what is printed: translated, with its meaning; the same by default;
 of the machine alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is
-stated. With --check the target release's own parser reads the result, for which its environment's Python is needed.
+stated. With --check the target release's own parser reads the result, in its environment.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
 import sys
 from pathlib import Path
@@ -23,9 +24,10 @@ from recipes.runs import load_run
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from translate.page import as_text
+from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
 from translate.settings_of_text import settings_of_text
-from translate.translation import check_accepted, read_settings, translate_settings
+from translate.translation import read_settings, translate_settings
 
 RUN_FILE = "run-file"
 
@@ -55,8 +57,9 @@ def text_of_argument(argument: str) -> tuple[str, Path]:
     if argument == "-":
         return sys.stdin.read(), Path()
     file, one_line = Path(argument), "\n" not in argument
-    if one_line and len(argument) < 4096 and file.is_file():
-        return file.read_text(encoding="utf-8"), file.parent
+    with contextlib.suppress(OSError):  # a name that is too long is a command
+        if one_line and file.is_file():
+            return file.read_text(encoding="utf-8"), file.parent
     if one_line and " " not in argument.strip():
         raise UserError(
             f"there is no file {argument}; name a script, or quote a whole command", code="missing-file", path=argument
@@ -85,14 +88,19 @@ def translated_page(arguments: argparse.Namespace) -> str:
     target = command_parser.load(arguments.target)
     translation, rendering = translate_settings(source, target, reading, labels)
     if arguments.check:
-        check_accepted(rendering)
-    accepted = f"\n\nAccepted by the parser of {target.tables['release']}." if arguments.check else ""
-    return as_text(translation, target) + accepted
+        check_accepted(arguments.target, rendering.common, rendering.flags)
+    release = target.tables["release"]
+    accepted = (
+        f"# Accepted by the parser of {release}."
+        if arguments.check
+        else (f"# Not yet read by the parser of {release}; --check has it read.")
+    )
+    return f"{as_text(translation, target)}\n\n{accepted}"
 
 
 def _assignment(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
-    if not equals or not name.isidentifier():
+    if not equals or not (name.isidentifier() or name.isdigit()):
         raise UserError(f"--set takes NAME=VALUE, not '{word}'", code="no-assignment")
     return name, value
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,9 @@ def settings_of_text(
     Raises:
         UserError: the text holds no command of the framework, or several and no number says which.
     """
-    framework, commands = parser.framework, script_commands.training_commands(text, parser.entry, variables)
+    framework, commands = parser.framework, script_commands.training_commands(text, parser.entry, variables, folder)
     if not commands:
-        settings = _without_command(parser, text, folder, variables)
+        settings = _without_command(parser, text, folder)
         if not settings:
             raise UserError(
                 f"the text holds no command of {framework} ({parser.command}); paste it, or its settings",
@@ -52,7 +54,7 @@ def settings_of_text(
     return exported | parser.settings_of_command(command, folder)
 
 
-def _without_command(parser: CommandParser, text: str, folder: Path, variables: Mapping[str, str]) -> dict[str, Any]:
+def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str, Any]:
     """Settings alone: a YAML mapping, or words."""
     try:
         content = read_yaml_text(text, "the text")
@@ -62,8 +64,18 @@ def _without_command(parser: CommandParser, text: str, folder: Path, variables: 
         content = None
     if isinstance(content, dict):
         return {str(name): value for name, value in content.items()}
-    arguments = script_commands.plain_words(text, variables)
-    settings = [word for word in arguments if word.startswith("--") or "=" in word.partition(" ")[0]]
-    if not settings or arguments[0] != settings[0]:
+    arguments = script_commands.plain_words(text)
+    if not arguments or not all(map(_is_setting, arguments[:1])) or not _are_settings(arguments):
         return {}
     return parser.settings_of_command(ScriptCommand([], arguments), folder)
+
+
+def _is_setting(word: str) -> bool:
+    return bool(re.match(r"--[A-Za-z]|[+~]{0,2}\w+(\.\w+)+=", word))
+
+
+def _are_settings(arguments: list[str]) -> bool:
+    """Whether words are settings, each with the values of its option; a shell's own signs are none."""
+    return not any(word in (";", "&&", "||", "|", "&") or word.endswith(";") for word in arguments) and all(
+        _is_setting(word) or before.startswith("--") or not _is_setting(before) for before, word in pairwise(arguments)
+    )

@@ -9,12 +9,10 @@ from functools import cache
 from typing import Any
 
 from contracts.schema_keys import run_keys
-from frameworks import adapter
 from frameworks.command_parser import FOLDER, CommandParser, Reading
 from frameworks.release_defaults import yaml_value
-from system.errors import UserError
 from system.yaml_files import read_yaml
-from translate.rendering import Rendering, as_run
+from translate.rendering import Rendering
 
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
 EXPORTED = "export "  # before the name of an environment variable
@@ -229,17 +227,3 @@ def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list
         *parser.unconverted.values(),
     ]
     return differences + [f"there is no setting {name}" for name in names if name not in known]
-
-
-def check_accepted(rendering: Rendering) -> None:
-    """Raise UserError unless the target's own parser accepts what was translated."""
-    name = rendering.parser.framework
-    try:
-        adapter.load(name).parser.accept(*as_run(rendering.common, name), rendering.flags)
-    except ImportError as error:
-        raise UserError(
-            f"--check needs the Python of {name}'s environment, which has {error.name}: run this with "
-            f".envs/{name}-*/bin/python",
-            code="other-environment",
-            framework=name,
-        ) from None

@@ -1,0 +1,1 @@
+"""A launch script read as bash reads it, without running it."""

@@ -1,0 +1,146 @@
+"""`[ … ]`, `test` and `[[ … ]]`: true, false, or not decided by what the script says."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping
+
+from translate.shell.expansion import Expansion, glob_pattern
+from translate.shell.scanning import raw_words
+from translate.shell.values import Decision, as_written, is_unknown, unknown_names
+
+_COMPARED: Mapping[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "-le": operator.le, "-gt": operator.gt,
+    "-ge": operator.ge,
+}  # fmt: skip
+_TEXTS = ("=", "==", "!=", "<", ">", "=~")
+
+
+class Condition:
+    """One test; `names` are the variables that it needs and nobody says."""
+
+    def __init__(self, expansion: Expansion, text: str, double: bool) -> None:
+        """Of the text between the brackets; `double`: words are not split, and patterns match."""
+        self.expansion, self.double, self.position = expansion, double, 0
+        self.names: list[str] = []
+        self.raw = list(_separated(text)) if double else [*raw_words(text)]
+
+    def decision(self) -> Decision:
+        """Whether it holds; None: the script does not say."""
+        return self._either() if self.raw else False
+
+    def _next(self, offset: int = 0) -> str:
+        at = self.position + offset
+        return self.raw[at] if at < len(self.raw) else ""
+
+    def _taken(self, *tokens: str) -> bool:
+        taken = bool(self._next()) and self._next() in tokens
+        self.position += taken
+        return taken
+
+    def _either(self) -> Decision:
+        result = self._both()
+        while self._taken("||", "-o"):
+            result = either(result, self._both())
+        return result
+
+    def _both(self) -> Decision:
+        result = self._single()
+        while self._taken("&&", "-a"):
+            result = both(result, self._single())
+        return result
+
+    def _single(self) -> Decision:
+        if self._next() == "!" and self._next(1):
+            self.position += 1
+            result = self._single()
+            return None if result is None else not result
+        if self._taken("(", r"\("):
+            result = self._either()
+            self._taken(")", r"\)")
+            return result
+        sign = self._next(1)
+        if sign in _TEXTS or sign in _COMPARED or sign in (r"\<", r"\>"):
+            self.position += 3
+            return self._compared(self._next(-3), sign.lstrip("\\"), self._next(-1))
+        if re.fullmatch(r"-[a-zA-Z]", self._next()) and sign and sign not in ("&&", "||", ")"):
+            self.position += 2
+            return self._of_one(self._next(-2), self._next(-1))
+        self.position += 1
+        value = self._text(self._next(-1))
+        return None if self._note(value) else bool(value)
+
+    def _text(self, raw: str) -> str:
+        if self.double:
+            return self.expansion.text(raw, quotes=True)
+        return " ".join(self.expansion.fields(raw))
+
+    def _note(self, *values: str) -> bool:
+        """Whether one of the values is unknown; its variables are noted."""
+        self.names += [name for value in values for name in unknown_names(value)]
+        return any(map(is_unknown, values))
+
+    def _compared(self, left: str, sign: str, right: str) -> Decision:
+        one, other = self._text(left), self._text(right)
+        if self._note(one, other):
+            return None
+        if sign in _COMPARED:
+            numbers = self.expansion.number(one), self.expansion.number(other)
+            return None if None in numbers else _COMPARED[sign](numbers[0] or 0, numbers[1] or 0)
+        if sign == "=~":
+            return _searched(other, one)
+        if sign in ("<", ">"):
+            return one < other if sign == "<" else one > other
+        if self.double and not re.fullmatch(r"(['\"]).*\1", right, re.DOTALL):
+            equal = bool(re.fullmatch(glob_pattern(other, longest=True), one, re.DOTALL))
+        else:
+            equal = one == other
+        return equal == (sign != "!=")
+
+    def _of_one(self, sign: str, raw: str) -> Decision:
+        """Emptiness, which a variable that nobody sets has; files are not looked at."""
+        if sign == "-v":
+            return self.expansion.state.value(raw) is not None
+        value = self._text(raw)
+        if sign not in ("-z", "-n"):
+            self.names += unknown_names(value)
+            return None
+        unset = re.fullmatch(r"\"?\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})\"?", raw)
+        if unset and self.expansion.state.value(unset[1] or unset[2]) is None:
+            return sign == "-z"
+        if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
+            return None
+        return bool(as_written(value)) == (sign == "-n")
+
+
+def both(one: Decision, other: Decision) -> Decision:
+    """And, of three values."""
+    return False if one is False or other is False else None if one is None or other is None else True
+
+
+def either(one: Decision, other: Decision) -> Decision:
+    """Or, of three values."""
+    return True if one is True or other is True else None if one is None or other is None else False
+
+
+def _separated(text: str) -> list[str]:
+    """Words of `[[ … ]]`, with brackets as words of their own."""
+    result = list[str]()
+    for word in raw_words(text):
+        is_pattern = bool(result) and result[-1] in ("=~", "==", "=", "!=")
+        if is_pattern or not re.match(r"[!(]*\(|.*[^(]\)+\Z", word) or "$(" in word or word[0] in "'\"":
+            result.append(word)
+        else:
+            opening = re.match(r"[!(]*", word)
+            closing = re.search(r"\)*\Z", word)
+            start, end = (opening.end() if opening else 0), (closing.start() if closing else len(word))
+            result += [*word[:start], *([word[start:end]] if word[start:end] else []), *word[end:]]
+    return result
+
+
+def _searched(pattern: str, text: str) -> Decision:
+    try:
+        return bool(re.search(pattern, text))
+    except re.error:
+        return None

@@ -1,0 +1,379 @@
+"""Words of a script with their quotes, variables, arrays, sums and substitutions, as bash expands them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, MutableMapping
+
+from translate.shell.arithmetic import Arithmetic
+from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
+from translate.shell.values import WHITESPACE, State, as_written, is_unknown, pieces, unknown
+
+_PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
+_BRACES = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}'\"$`\s]*,[^{}'\"$`\s]*))\}")
+_MOST_BRACES = 10_000
+_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r", "0": "\0"}
+_DEFAULTS = ("-", "=", "+", "?")
+
+
+class Fields:
+    """The words that one word of the script becomes."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.fields: list[str] = []
+        self.open = False  # whether the last field goes on
+
+    def add(self, text: str) -> None:
+        """Go on with the last field, or begin one."""
+        if self.open:
+            self.fields[-1] += text
+        else:
+            self.fields.append(text)
+        self.open = True
+
+    def split(self, text: str) -> None:
+        """The same with what stands in no quotes: whitespace ends a field, an unknown part does not."""
+        for piece in pieces(text):
+            if is_unknown(piece):
+                self.add(piece)
+                continue
+            for number, word in enumerate(re.split(f"[{WHITESPACE}]+", piece)):
+                self.open = self.open and number == 0
+                if word:
+                    self.add(word)
+
+    def extend(self, arguments: list[str]) -> None:
+        """Each as a field; the first goes on with the last."""
+        for number, word in enumerate(arguments):
+            self.open = self.open and number == 0
+            self.add(word)
+
+
+class Expansion:
+    """Expands words with a state."""
+
+    def __init__(self, state: State, substituted: Callable[[str], str | None]) -> None:
+        """Of a state, and what gives the output of a substituted command."""
+        self.state, self.substituted = state, substituted
+
+    def all_fields(self, text: str) -> list[str]:
+        """All words of a text."""
+        return [field for word in raw_words(text) for field in self.fields(word)]
+
+    def fields(self, word: str) -> list[str]:
+        """What one word becomes: none, one, or several."""
+        return [field for one in _braced(word) for field in self._fields(one)]
+
+    def _fields(self, word: str) -> list[str]:
+        fields, position = Fields(), 0
+        while position < len(word):
+            letter, start = word[position], position
+            if letter == "\\":
+                position += 2
+                if word[start + 1 : position] != "\n":
+                    fields.add(word[start + 1 : position])
+            elif letter in "'\"":
+                position = closing_quote(word, start)
+                self._add_quoted(fields, word[start:position])
+            elif letter == "$" and word[start + 1 : start + 2] in ("'", '"'):
+                position = closing_quote(word, start + 1)
+                quoted = word[start + 1 : position]
+                fields.add(_unescaped(quoted[1:-1])) if letter + quoted[0] == "$'" else self._add_quoted(fields, quoted)
+            elif letter in "$`":
+                position = expansion_end(word, start)
+                self._add_unquoted(fields, word[start:position])
+            else:
+                position += 1
+                fields.add(letter)
+        return fields.fields
+
+    def _add_quoted(self, fields: Fields, quoted: str) -> None:
+        if quoted[0] == "'":
+            fields.add(quoted[1:-1])
+            return
+        inner = quoted[1:-1]
+        array = self._whole_array(inner)
+        if array is None:
+            fields.add(self.text(inner))
+        elif array:
+            fields.extend(array)
+        elif inner in ("$@", "${@}") or not fields.open:
+            pass
+        else:
+            fields.add("")
+
+    def _add_unquoted(self, fields: Fields, written: str) -> None:
+        array = self._whole_array(written)
+        if array is None:
+            fields.split(self.expanded(written))
+            return
+        for number, element in enumerate(array):
+            if number:
+                fields.open = False
+            fields.split(element)
+
+    def _whole_array(self, written: str) -> list[str] | None:
+        """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None."""
+        if written in ("$@", "$*", "${@}", "${*}"):
+            return self.state.positional or []
+        match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|@)(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
+        if not match or not (match[3] or match[2] == "@") or bracket_end(written, 1) < len(written):
+            return None
+        if match[1]:
+            value = self.state.variables.get(match[2])
+            keys = list(value) if isinstance(value, dict) else [str(n) for n, _ in enumerate(self._elements(match[2]))]
+            return keys if value is not None else [unknown(written)]
+        elements = self.state.positional or [] if match[2] == "@" else self.state.elements(match[2])
+        return self._changed_array(written, elements, match[4])
+
+    def _changed_array(self, written: str, elements: list[str] | None, rest: str) -> list[str] | None:
+        sign = rest.lstrip(":")[:1]
+        if sign in _DEFAULTS and sign and not re.match(r":\s", rest):
+            is_set = bool(elements)
+            if sign == "+":
+                return self.all_fields(rest.lstrip(":")[1:]) if is_set else []
+            return elements if is_set else self.all_fields(rest.lstrip(":")[1:]) if sign in "-=" else [unknown(written)]
+        if elements is None:
+            return [unknown(written)]
+        if rest.startswith(":"):
+            numbers = [self.number(part) for part in rest[1:].split(":")]
+            if None in numbers:
+                return [unknown(written)]
+            first = max(0, (numbers[0] or 0) - written.startswith("${@"))  # $@ counts from 1
+            return elements[first : first + (numbers[1] or 0)] if len(numbers) > 1 else elements[first:]
+        return [self._changed(element, rest, written) for element in elements] if rest else elements
+
+    def _elements(self, name: str) -> list[str]:
+        return self.state.elements(name) or []
+
+    def text(self, written: str, quotes: bool = False) -> str:
+        """A text as within double quotes, or a heredoc; with `quotes`, quotes within it are removed, too."""
+        result, position = list[str](), 0
+        while position < len(written):
+            letter, start = written[position], position
+            if letter == "\\" and written[start + 1 : start + 2] in ("$", "`", '"', "\\", "\n"):
+                position += 2
+                result.append("" if written[start + 1] == "\n" else written[start + 1])
+            elif letter in "$`":
+                position = expansion_end(written, start)
+                result.append(self.expanded(written[start:position]) if position > start + 1 else letter)
+            elif quotes and letter in "'\"":
+                position = closing_quote(written, start)
+                inner = written[start + 1 : position - 1]
+                result.append(inner if letter == "'" else self.text(inner))
+            else:
+                position += 1
+                result.append(letter)
+        return "".join(result)
+
+    def expanded(self, written: str) -> str:
+        """The value of one `$…` or backquoted text."""
+        if written.startswith("$((") and written.endswith("))"):
+            number = self.number(written[3:-2])
+            return unknown(written) if number is None else str(number)
+        if written.startswith(("$(", "`")):
+            command = written[2:-1] if written[0] == "$" else re.sub(r"\\([\\$`])", r"\1", written[1:-1])
+            output = self.substituted(command)
+            return unknown(written) if output is None else output
+        if written.startswith("${"):
+            return self._parameter(written)
+        return self._value(written[1:], written) if len(written) > 1 else written
+
+    def _value(self, name: str, written: str) -> str:
+        if name in ("@", "*"):
+            return " ".join(self.state.positional or [])
+        if name == "#":
+            return unknown(written) if self.state.positional is None else str(len(self.state.positional))
+        value = self.state.text(name)
+        return unknown(written) if value is None else value
+
+    def _parameter(self, written: str) -> str:
+        inner = written[2:-1]
+        if inner.startswith("#") and len(inner) > 1:
+            return self._length(inner[1:], written)
+        if inner.startswith("!"):
+            target = self.state.text(inner[1:])
+            value = None if target is None else self.state.text(target)
+            return unknown(written) if value is None else value
+        match = _PARAMETER.match(inner)
+        if not match:
+            return unknown(written)
+        value, rest = self._element(match[1], match[2]), inner[match.end() :]
+        sign = rest.lstrip(":")[:1]
+        if rest and sign in _DEFAULTS and not re.match(r":\s*\d|:\s+-", rest):
+            return self._with_default(match[1], value, rest, written)
+        if value is None:
+            return unknown(written)
+        return self._changed(value, rest, written) if rest else value
+
+    def _length(self, name: str, written: str) -> str:
+        array = name.removesuffix("[@]").removesuffix("[*]")
+        if array != name:
+            elements = self.state.elements(array)
+            known = elements is not None and not any(map(is_unknown, elements))
+            return str(len(elements or [])) if known else unknown(written)
+        value = self.state.text(name)
+        return unknown(written) if value is None or is_unknown(value) else str(len(value))
+
+    def _element(self, name: str, subscript: str | None) -> str | None:
+        """The value of a parameter, or of an array's element; None: nobody says it."""
+        if subscript is None:
+            if name in ("@", "*"):
+                return " ".join(self.state.positional or []) or None
+            return str(len(self.state.positional)) if name == "#" and self.state.positional else self.state.text(name)
+        value, key = self.state.value(name), subscript[1:-1]
+        if key in ("@", "*"):
+            elements = self.state.elements(name)
+            return None if elements is None else " ".join(elements)
+        if isinstance(value, dict):
+            return value.get(self.text(key, quotes=True))
+        number, elements = self.number(key), self.state.elements(name)
+        if number is None or elements is None:
+            return None
+        return elements[number] if -len(elements) <= number < len(elements) else None
+
+    def _with_default(self, name: str, value: str | None, rest: str, written: str) -> str:
+        """`${name:-text}` and its like; an empty value counts as none after a colon."""
+        sign, default = rest.lstrip(":")[0], rest.lstrip(":")[1:]
+        is_set = value is not None and not (rest.startswith(":") and value == "")
+        if sign == "+":
+            return self.text(default, quotes=True) if is_set else ""
+        if is_set:
+            return value or ""
+        if sign == "?":
+            return unknown(written)
+        result = self.text(default, quotes=True)
+        if sign == "=":
+            self.state.assign(name, result)
+        return result
+
+    def _changed(self, value: str, rest: str, written: str) -> str:
+        """`${name%pattern}`, `${name/pattern/text}`, `${name:from:count}`, `${name^^}` and their like."""
+        if is_unknown(value):
+            return unknown(written)
+        if match := re.match(r"(%%?|##?)(.*)\Z", rest, re.DOTALL):
+            return _trimmed(value, match[1], self.text(match[2], quotes=True))
+        if match := re.match(r"(//|/#|/%|/)((?:\\.|[^/\\])*)(?:/(.*))?\Z", rest, re.DOTALL):
+            pattern = glob_pattern(self.text(match[2], quotes=True), longest=True)
+            anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
+            replacement = self.text(match[3] or "", quotes=True)
+            return re.sub(anchored, lambda _: replacement, value, count=0 if match[1] == "//" else 1, flags=re.DOTALL)
+        if rest in ("^^", ",,", "^", ","):
+            changed = value.upper() if "^" in rest else value.lower()
+            return changed if len(rest) == 2 else changed[:1] + value[1:]
+        if rest.startswith(":"):
+            numbers = [self.number(part) for part in rest[1:].split(":")]
+            if None not in numbers:
+                first = numbers[0] or 0
+                first = max(0, len(value) + first) if first < 0 else first
+                count = numbers[1] if len(numbers) > 1 else None
+                return value[first:] if count is None else value[first:count] if count < 0 else value[first:][:count]
+        return unknown(written)
+
+    def number(self, written: str) -> int | None:
+        """A sum's value; None: it is unknown."""
+        text = self.text(written, quotes=True)
+        if is_unknown(text):
+            return None
+        try:
+            return Arithmetic(text, _Numbers(self)).value()
+        except (ValueError, KeyError, ZeroDivisionError, RecursionError):
+            return None
+
+
+class _Numbers(MutableMapping[str, int]):
+    """The variables of a state in sums: a name whose value is a name or a sum is followed."""
+
+    def __init__(self, expansion: Expansion, depth: int = 0) -> None:
+        self.expansion, self.depth = expansion, depth
+
+    def __getitem__(self, name: str) -> int:
+        match = _PARAMETER.match(name)
+        value = self.expansion._element(match[1], match[2]) if match else None
+        if value is None or is_unknown(value) or self.depth > 8:
+            raise KeyError(name)
+        return Arithmetic(value, _Numbers(self.expansion, self.depth + 1)).value()
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.expansion.state.assign(name, str(value))
+
+    def __delitem__(self, name: str) -> None:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.expansion.state.variables)
+
+    def __len__(self) -> int:
+        return len(self.expansion.state.variables)
+
+
+def _braced(word: str) -> list[str]:
+    """`a{1..3}` and `a{b,c}` as the words that they stand for."""
+    match = next((one for one in _BRACES.finditer(word) if not _is_quoted(word, one.start())), None)
+    if match is None:
+        return [word]
+    if match[4] is not None:
+        options = match[4].split(",")
+    else:
+        first, last, by = int(match[1]), int(match[2]), abs(int(match[3] or 1)) or 1
+        if abs(last - first) // by > _MOST_BRACES:
+            return [word]
+        options = [str(n) for n in range(first, last + (1 if last >= first else -1), by if last >= first else -by)]
+    before, after = word[: match.start()], word[match.end() :]
+    return [one for option in options for one in _braced(f"{before}{option}{after}")]
+
+
+def _is_quoted(word: str, index: int) -> bool:
+    position = 0
+    while position < index:
+        letter = word[position]
+        end = closing_quote(word, position) if letter in "'\"" else position + 1
+        end = expansion_end(word, position) if letter in "$`" else end
+        end = position + 2 if letter == "\\" else end
+        if end > index:
+            return True
+        position = max(end, position + 1)
+    return False
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text, flags=re.DOTALL)
+
+
+def _trimmed(value: str, sign: str, pattern: str) -> str:
+    """Without the shortest or longest beginning (#, ##) or end (%, %%) that matches."""
+    wanted = re.compile(glob_pattern(pattern, longest=True), re.DOTALL)
+    cuts = range(len(value) + 1)
+    if sign[0] == "#":
+        fitting = [cut for cut in cuts if wanted.fullmatch(value[:cut])]
+        return value[(fitting[0] if sign == "#" else fitting[-1]) :] if fitting else value
+    fitting = [cut for cut in cuts if wanted.fullmatch(value[cut:])]
+    return value[: (fitting[-1] if sign == "%" else fitting[0])] if fitting else value
+
+
+def glob_pattern(pattern: str, longest: bool = False) -> str:
+    """A shell pattern as a regular expression."""
+    result, position = list[str](), 0
+    while position < len(pattern):
+        letter = pattern[position]
+        position += 1
+        if letter == "*":
+            result.append(".*" if longest else ".*?")
+        elif letter == "?":
+            result.append(".")
+        elif letter == "[" and (end := pattern.find("]", position + 1)) > 0:
+            chosen = pattern[position:end]
+            result.append(f"[{'^' + chosen[1:] if chosen[:1] in ('!', '^') else chosen}]")
+            position = end + 1
+        elif letter == "\\" and position < len(pattern):
+            result.append(re.escape(pattern[position]))
+            position += 1
+        else:
+            result.append(re.escape(letter))
+    return "".join(result)
+
+
+def written_words(arguments: list[str]) -> list[str]:
+    """Words without the marks of what is unknown."""
+    return [as_written(word) for word in arguments]

@@ -1,0 +1,310 @@
+"""Commands of the shell, and programs that start another shell: what the script's statements need of them."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from translate.shell.expansion import Expansion
+from translate.shell.scanning import raw_words
+from translate.shell.values import Outcome, State, as_written, is_unknown, unknown
+
+SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
+_READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
+_RUNS_ELSEWHERE = ("ssh", "pdsh", "clush")
+
+
+class Shell(ABC):
+    """What follows a script."""
+
+    state: State
+    folder: Path  # where the script's own files are searched
+    training_word: Callable[[list[str]], int | None]  # where a program's words name a training, if they do
+    output: list[str | None] | None = None  # of a substituted command; None within: not known
+    standard_input: str | None = None
+
+    @property
+    @abstractmethod
+    def expansion(self) -> Expansion:
+        """Of words, with the state as it is now."""
+
+    @abstractmethod
+    def run_text(self, text: str) -> Outcome:
+        """Follow a text; raises UserError where it is not bash."""
+
+    @abstractmethod
+    def run_program(self, arguments: list[str], line: int) -> Outcome:
+        """Follow a program, a function, or a command of the shell."""
+
+    @abstractmethod
+    def tested(self, text: str, double: bool) -> Outcome:
+        """The outcome of a test."""
+
+
+def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
+    """Follow `bash -c …`, a script that the script has written or that stands beside it, and standard input."""
+    name = as_written(arguments[0]).rpartition("/")[2]
+    if name in _RUNS_ELSEWHERE and shell.standard_input is not None:
+        _follow(shell, shell.standard_input, None)
+        return True
+    if name not in _READS_SCRIPTS:
+        return False
+    rest = arguments[1:]
+    while rest and rest[0].startswith("-") and name in SHELLS:
+        if "c" in rest[0].lstrip("-") and not rest[0].startswith("--") and len(rest) > 1:
+            _follow(shell, as_written(rest[1]), rest[3:])
+            return True
+        rest = rest[1:]
+    if not rest or rest[0] == "-s":
+        if shell.standard_input is not None:
+            _follow(shell, shell.standard_input, None)
+        return shell.standard_input is not None
+    return _follow_file(shell, name, rest)
+
+
+def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
+    file = next((word for word in arguments if not word.startswith("-")), "")
+    text = shell.state.files.get(file)
+    beside = shell.folder / as_written(file)
+    if text is None and file.endswith((".sh", ".bash", ".slurm", ".env")) and beside.is_file():
+        text = beside.read_text(encoding="utf-8")
+    if text is None:
+        return False
+    _follow(shell, text, arguments[arguments.index(file) + 1 :], same_shell=name in ("source", "."))
+    return True
+
+
+def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: bool = False) -> None:
+    """Another script: in the same shell, or in one that has the exported variables alone."""
+    if same_shell:
+        shell.run_text(text)
+        return
+    before, shell.state = shell.state, shell.state.copy()
+    shell.state.variables = {
+        name: value for name, value in shell.state.variables.items() if name in shell.state.exported
+    }
+    shell.state.functions, shell.state.positional = {}, positional
+    received, shell.standard_input = shell.standard_input, None
+    try:
+        shell.run_text(text)
+    finally:
+        shell.state, shell.standard_input = before, received
+
+
+def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
+    """Follow what a program starts: a shell after its options, or a whole command in one of its words."""
+    for number, word in enumerate(arguments[1:], 1):
+        if word.rpartition("/")[2] in SHELLS and starts_a_shell(shell, arguments[number:]):
+            return Outcome()
+        if word in shell.state.files and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
+            _follow(shell, shell.state.files[word], arguments[number + 1 :])
+            return Outcome()
+        if re.search(r"\s", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
+            _follow(shell, as_written(word), None)
+            return Outcome()
+    return None
+
+
+def _echo(shell: Shell, arguments: list[str]) -> Outcome:
+    options = re.match(r"-[neE]+\Z", arguments[1]) if len(arguments) > 1 else None
+    text = " ".join(arguments[2:] if options else arguments[1:])
+    if options and "e" in options[0]:
+        text = text.replace("\\n", "\n").replace("\\t", "\t")
+    if shell.output is not None:
+        shell.output.append(text + ("" if options and "n" in options[0] else "\n"))
+    return Outcome()
+
+
+def _printf(shell: Shell, arguments: list[str]) -> Outcome:
+    if shell.output is None:
+        if len(arguments) > 3 and arguments[1] == "-v":
+            text = _formatted(arguments[3], arguments[4:])
+            shell.state.assign(arguments[2], unknown(f"${arguments[2]}") if text is None else text)
+        return Outcome()
+    shell.output.append(_formatted(arguments[1], arguments[2:]) if len(arguments) > 1 else "")
+    return Outcome()
+
+
+def _formatted(layout: str, values: list[str]) -> str | None:
+    """What printf writes; None where that is not a plain format."""
+    layout = layout.replace("\\n", "\n").replace("\\t", "\t")
+    count = len(re.findall(r"%[sd]", layout))
+    if re.search(r"%(?![sd])", layout) or (not count and values):
+        return None
+    rounds = [values[start : start + count] for start in range(0, max(len(values), 1), count)] if count else [[]]
+    return "".join(_filled(layout, one) for one in rounds)
+
+
+def _filled(layout: str, values: list[str]) -> str:
+    remaining = iter(values)
+    return re.sub(r"%[sd]", lambda _: next(remaining, ""), layout)
+
+
+def _cat(shell: Shell, arguments: list[str]) -> Outcome:
+    texts = [shell.state.files.get(word) for word in arguments[1:]] or [shell.standard_input]
+    if shell.output is not None:
+        shell.output += texts
+    return Outcome()
+
+
+def _computed(text_of: Callable[[list[str]], str | None]) -> Callable[[Shell, list[str]], Outcome]:
+    """A program whose output is plain arithmetic on its words."""
+
+    def run(shell: Shell, arguments: list[str]) -> Outcome:
+        text = None if any(map(is_unknown, arguments)) else text_of(arguments[1:])
+        if shell.output is not None:
+            shell.output.append(None if text is None else text + "\n")
+        return Outcome()
+
+    return run
+
+
+def _sequence(arguments: list[str]) -> str | None:
+    if not arguments or len(arguments) > 3 or not all(re.fullmatch(r"-?\d+", word) for word in arguments):
+        return None
+    first, by, last = (1, 1, int(arguments[0])) if len(arguments) == 1 else (int(arguments[0]), 1, int(arguments[-1]))
+    by = int(arguments[1]) if len(arguments) == 3 else by
+    if not by or abs(last - first) // abs(by) > 10_000:
+        return None
+    return "\n".join(map(str, range(first, last + (1 if by > 0 else -1), by)))
+
+
+def _base_name(arguments: list[str]) -> str | None:
+    if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
+        return None
+    name = arguments[0].rstrip("/").rpartition("/")[2]
+    return name.removesuffix(arguments[1]) if len(arguments) == 2 and name != arguments[1] else name
+
+
+def _folder_name(arguments: list[str]) -> str | None:
+    return (arguments[0].rstrip("/").rpartition("/")[0] or ".") if len(arguments) == 1 else None
+
+
+def _read(shell: Shell, arguments: list[str]) -> Outcome:
+    text, names, whole = shell.standard_input, list[str](), False
+    rest = iter(arguments[1:])
+    for word in rest:
+        if word.startswith("-") and word[-1:] in "dpntu":
+            whole = whole or (word.endswith("d") and next(rest, "") == "") if word.endswith("d") else whole
+            if not word.endswith("d"):
+                next(rest, "")
+        elif word == "-ra" or word == "-a":
+            shell.state.assign(next(rest, "REPLY"), (text or "").split() if text is not None else [unknown("$REPLY")])
+            return Outcome()
+        elif not word.startswith("-"):
+            names.append(word)
+    if text is None:
+        for name in names:
+            shell.state.assign(name, unknown(f"${name}"))
+        return Outcome(None)
+    values = [text.strip()] if whole else (text.split("\n")[0]).split(maxsplit=max(0, len(names) - 1))
+    for number, name in enumerate(names or ["REPLY"]):
+        shell.state.assign(name, values[number] if number < len(values) else "")
+    return Outcome()
+
+
+def _map_file(shell: Shell, arguments: list[str]) -> Outcome:
+    lines = None if shell.standard_input is None else shell.standard_input.splitlines()
+    shell.state.assign(arguments[-1], [unknown(f"${{{arguments[-1]}[@]}}")] if lines is None else list(lines))
+    return Outcome()
+
+
+def _set(shell: Shell, arguments: list[str]) -> Outcome:
+    if "--" in arguments:
+        shell.state.positional = arguments[arguments.index("--") + 1 :]
+    return Outcome()
+
+
+def _shift(shell: Shell, arguments: list[str]) -> Outcome:
+    count = int(arguments[1]) if len(arguments) > 1 and arguments[1].isdigit() else 1
+    if shell.state.positional is None:
+        return Outcome()
+    if count > len(shell.state.positional):
+        return Outcome(False)
+    shell.state.positional = shell.state.positional[count:]
+    return Outcome()
+
+
+def _let(shell: Shell, arguments: list[str]) -> Outcome:
+    values = [shell.expansion.number(word) for word in arguments[1:]]
+    return Outcome(None if not values or values[-1] is None else values[-1] != 0)
+
+
+def _evaluate(shell: Shell, arguments: list[str]) -> Outcome:
+    return shell.run_text(as_written(" ".join(arguments[1:])))
+
+
+def _test(shell: Shell, arguments: list[str]) -> Outcome:
+    quoted = " ".join(word if is_unknown(word) else _quoted(word) for word in arguments[1:])
+    return shell.tested(as_written(quoted), double=False)
+
+
+def _quoted(word: str) -> str:
+    return word if re.fullmatch(r"[-!=<>()\w]+", word) else "'" + word.replace("'", "'\\''") + "'"
+
+
+def _unset(shell: Shell, arguments: list[str]) -> Outcome:
+    for word in arguments[1:]:
+        shell.state.variables.pop(word, None)
+    return Outcome()
+
+
+def _export(shell: Shell, arguments: list[str]) -> Outcome:
+    for word in arguments[1:]:
+        name, equals, value = word.partition("=")
+        if equals:
+            shell.state.assign(name, value)
+        if arguments[0] == "export":
+            shell.state.exported.add(name)
+    return Outcome()
+
+
+def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
+    """`exec`, `command`, `builtin` and `time`: the rest is the command."""
+    rest = arguments[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[1:]
+    return shell.run_program(rest, 0) if rest else Outcome()
+
+
+def _ends(flow: str) -> Callable[[Shell, list[str]], Outcome]:
+    def run(shell: Shell, arguments: list[str]) -> Outcome:
+        status = not (len(arguments) > 1 and arguments[1] != "0")
+        return Outcome(status, flow)
+
+    return run
+
+
+def _succeeds(shell: Shell, arguments: list[str]) -> Outcome:
+    return Outcome()
+
+
+def _writes(shell: Shell, arguments: list[str]) -> Outcome:
+    """A program whose output only running would tell."""
+    if shell.output is not None:
+        shell.output.append(None)
+    return Outcome()
+
+
+def _fails(shell: Shell, arguments: list[str]) -> Outcome:
+    return Outcome(False)
+
+
+BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
+    "echo": _echo, "printf": _printf, "cat": _cat, "seq": _computed(_sequence), "basename": _computed(_base_name),
+    "dirname": _computed(_folder_name), "read": _read, "mapfile": _map_file, "readarray": _map_file, "set": _set,
+    "shift": _shift, "let": _let, "eval": _evaluate, "test": _test,
+    "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
+    "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _ends("return"),
+    "break": _ends("break"), "continue": _ends("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
+    **dict.fromkeys(
+        ("cd", "mkdir", "rm", "cp", "mv", "module", "wait", "trap", "shopt", "ulimit", "umask", "pushd", "popd",
+         "sleep", "touch", "ln", "chmod", "hash"),
+        _succeeds,
+    ),
+    **dict.fromkeys(
+        ("ls", "tail", "head", "conda", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep"), _writes
+    ),
+}  # fmt: skip

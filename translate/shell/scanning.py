@@ -1,0 +1,165 @@
+"""Where quotes, expansions and raw words of a script end; a script with them held, for the parser of its statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from system.errors import UserError
+
+_CLOSING = {"(": ")", "{": "}"}
+_HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
+_HELD = re.compile(r"__held_([0-9a-f]+)_")
+
+
+def closing_quote(text: str, start: int) -> int:
+    """The position after the quote that begins at `start`; the text's end if it is not closed."""
+    quote, position = text[start], start + 1
+    while position < len(text) and text[position] != quote:
+        if quote == "'":
+            position += 1
+        elif text[position] == "\\":
+            position += 2
+        elif quote == '"' and text[position] in "$`":
+            position = expansion_end(text, position)
+        else:
+            position += 1
+    return min(position + 1, len(text))
+
+
+def expansion_end(text: str, start: int) -> int:
+    """The position after the `$(…)`, `${…}`, `$name` or backquoted text that begins at `start`."""
+    if text[start] == "`":
+        return closing_quote(text, start)
+    position = start + 1
+    if position < len(text) and text[position] in _CLOSING:
+        return bracket_end(text, position)
+    if position < len(text) and (text[position].isalpha() or text[position] == "_"):
+        while position < len(text) and (text[position].isalnum() or text[position] == "_"):
+            position += 1
+        return position
+    return min(position + 1, len(text)) if position < len(text) and text[position] in "0123456789@*#?$!-" else position
+
+
+def bracket_end(text: str, start: int) -> int:
+    """The position after the bracket that closes the one at `start`."""
+    opening, closing, depth, position = text[start], _CLOSING[text[start]], 0, start
+    while position < len(text):
+        letter = text[position]
+        if letter == "\\":
+            position += 2
+        elif letter in "'\"`":
+            position = closing_quote(text, position)
+        elif letter == "$":
+            position = expansion_end(text, position)
+        else:
+            depth += (letter == opening) - (letter == closing)
+            position += 1
+            if not depth:
+                break
+    return min(position, len(text))
+
+
+def raw_words(text: str) -> Iterator[str]:
+    """The words of a text, with their quotes and expansions as they are."""
+    position, start = 0, None
+    while position < len(text):
+        letter = text[position]
+        if letter.isspace():
+            if start is not None:
+                yield text[start:position]
+            start, position = None, position + 1
+            continue
+        start = position if start is None else start
+        if letter == "\\":
+            position += 2
+        elif letter in "'\"`":
+            position = closing_quote(text, position)
+        else:
+            position = expansion_end(text, position) if letter == "$" else position + 1
+    if start is not None:
+        yield text[start:]
+
+
+def held_text(text: str) -> tuple[str, list[int]]:
+    """A script in which quotes, escapes and expansions are plain words, without comments and continued lines.
+
+    Parsers of bash misread some of them, such as `a=$b/c/$d/e`; released_text gives them back.
+
+    Args:
+        text: of the script.
+
+    Returns:
+        The script; by line of it, the line that it begins with in `text`, from 1.
+
+    Raises:
+        UserError: a quote is not closed.
+    """
+    result, rows, position = list[str](), [1], 0
+    heredocs = list[tuple[str, bool]]()
+
+    def take(end: int, written: str) -> None:
+        nonlocal position
+        first = text.count("\n", 0, position) + 1
+        rows.extend(first + number for number in range(1, written.count("\n") + 1))
+        result.append(written)
+        position = end
+
+    while position < len(text):
+        letter = text[position]
+        if letter == "\\":
+            take(position + 2, "" if text[position : position + 2] == "\\\n" else _held(text[position : position + 2]))
+        elif letter in "'\"`" or (letter == "$" and expansion_end(text, position) > position + 1):
+            end = expansion_end(text, position) if letter == "$" else closing_quote(text, position)
+            _check_closed(text, position, end)
+            take(end, _held(text[position:end]))
+        elif letter == "$" and text[position + 1 : position + 2] in ("'", '"'):
+            end = closing_quote(text, position + 1)
+            take(end, _held(text[position:end]))
+        elif letter == "#" and (position == 0 or text[position - 1] in " \t\n;&|("):
+            end = text.find("\n", position)
+            take(len(text) if end < 0 else end, "")
+        elif (heredoc := _HEREDOC.match(text, position)) and text[position : position + 3] != "<<<":
+            heredocs.append((heredoc[2] or heredoc[3] or heredoc[4], bool(heredoc[1])))
+            take(heredoc.end(), heredoc[0])
+        elif letter == "\n" and heredocs:
+            end = _heredocs_end(text, position + 1, heredocs)
+            heredocs = []
+            take(end, text[position:end])
+        else:
+            take(position + 1, letter)
+    return "".join(result), rows
+
+
+def released_text(text: str) -> str:
+    """A part of a held script as the script writes it."""
+    return _HELD.sub(lambda match: bytes.fromhex(match[1]).decode(), text)
+
+
+def _held(text: str) -> str:
+    return f"__held_{text.encode().hex()}_" if text else ""
+
+
+def _check_closed(text: str, start: int, end: int) -> None:
+    quote = text[start]
+    is_open = quote in "'\"`" and (end - start < 2 or text[end - 1] != quote)
+    if is_open or (quote == "$" and text[start + 1] in _CLOSING and text[end - 1] != _CLOSING[text[start + 1]]):
+        line = text.count("\n", 0, start) + 1
+        raise UserError(
+            f"the quote or bracket that line {line} opens is not closed; paste the whole script or command",
+            code="quote-not-closed",
+            line=line,
+        )
+
+
+def _heredocs_end(text: str, start: int, heredocs: list[tuple[str, bool]]) -> int:
+    """Where the last of the heredocs that begin after a line ends: before the newline of its delimiter."""
+    end = start
+    for delimiter, has_tabs in heredocs:
+        while end < len(text):
+            line_end = text.find("\n", end)
+            line_end = len(text) if line_end < 0 else line_end
+            line, end = text[end:line_end], line_end + 1
+            if (line.lstrip("\t") if has_tabs else line) == delimiter:
+                break
+    return min(end - 1, len(text))

@@ -1,0 +1,146 @@
+"""Values of a script: texts in which what only running would tell is marked, and the state that statements change.
+
+An unknown part of a value stands as it is written in the script, between two characters for private use, so that it
+goes through quotes, arrays and assignments, and can be named wherever it ends up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from tree_sitter import Node
+
+Value = str | list[str] | dict[str, str]  # a text, an array, or an array by key
+Decision = bool | None  # None: the script does not say
+
+BEGIN, END, NAMED = "\ue000", "\ue001", "\ue002"
+_MARKED = re.compile(f"{BEGIN}([^{BEGIN}{END}{NAMED}]*)(?:{NAMED}(\\w*))?{END}")
+_SUBSTITUTION = re.compile(f"({BEGIN}(?:\\$\\([^(]|`)[^{BEGIN}{END}{NAMED}]*){END}")
+_NAME = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*|\d+)")
+WHITESPACE = " \t\n"
+
+
+def unknown(text: str) -> str:
+    """A value that only running would tell, as the script writes it."""
+    return f"{BEGIN}{as_written(text)}{END}"
+
+
+def is_unknown(value: str) -> bool:
+    """Whether a part of it is unknown."""
+    return BEGIN in value
+
+
+def as_written(value: str) -> str:
+    """With its unknown parts as the script writes them."""
+    return _MARKED.sub(lambda match: match[1], value)
+
+
+def unknown_parts(value: str) -> list[str]:
+    """Its unknown parts, as the script writes them."""
+    return [match[1] for match in _MARKED.finditer(value)]
+
+
+def unknown_names(value: str) -> list[str]:
+    """The variables that its unknown parts depend on, each once, in order."""
+    parts = [[match[2]] if match[2] else _NAME.findall(match[1]) for match in _MARKED.finditer(value)]
+    return list(dict.fromkeys(name for names in parts for name in names))
+
+
+def pieces(value: str) -> list[str]:
+    """Its known and unknown parts in turn; the unknown ones with their marks."""
+    return [part for part in re.split(f"({BEGIN}[^{END}]*{END})", value) if part]
+
+
+class Outcome(NamedTuple):
+    """Of a statement."""
+
+    status: Decision = True  # success; None: not known
+    flow: str = ""  # exit, return, break or continue, if it ends what is around it
+
+
+@dataclass
+class State:
+    """What statements change. A copy shares nothing that changes."""
+
+    outside: Mapping[str, str]  # variables that the reader says, for what the script leaves open
+    variables: dict[str, Value] = field(default_factory=dict)
+    exported: set[str] = field(default_factory=set)
+    functions: dict[str, Node] = field(default_factory=dict)
+    positional: list[str] | None = None  # None: those of the script, which nobody says
+    files: dict[str, str] = field(default_factory=dict)  # that the script has written
+    causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
+
+    def copy(self) -> State:
+        """A state that changes alone."""
+        variables = {
+            name: value.copy() if isinstance(value, (list, dict)) else value for name, value in self.variables.items()
+        }
+        return replace(
+            self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
+            positional=None if self.positional is None else list(self.positional), files=dict(self.files),
+            causes=dict(self.causes),
+        )  # fmt: skip
+
+    def take(self, other: State) -> None:
+        """Become another state."""
+        self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
+        self.positional, self.files, self.causes = other.positional, other.files, other.causes
+
+    def assign(self, name: str, value: Value) -> None:
+        """Set a variable; what the reader says of it counts where the script's own value is unknown."""
+        if isinstance(value, str) and is_unknown(value):
+            value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
+        self.variables[name] = value
+        self.causes.pop(name, None)
+
+    def value(self, name: str) -> Value | None:
+        """A variable, or a parameter by number; None: nobody says it."""
+        if name.isdigit():
+            number = int(name)
+            if self.positional is not None and 0 < number <= len(self.positional):
+                return self.positional[number - 1]
+            return self.outside.get(name)
+        return self.variables.get(name, self.outside.get(name))
+
+    def text(self, name: str) -> str | None:
+        """The same as one text: of an array its first element, as in bash."""
+        value = self.value(name)
+        if isinstance(value, dict):
+            return value.get("0")
+        return value if isinstance(value, str) or value is None else value[0] if value else None
+
+    def elements(self, name: str) -> list[str] | None:
+        """The elements of an array; None: nobody says it."""
+        value = self.value(name)
+        if isinstance(value, str):
+            return value.split() if name not in self.variables else [value]
+        return list(value.values()) if isinstance(value, dict) else value
+
+    def merge(self, one: State, other: State, names: list[str]) -> None:
+        """Become what holds whichever of two states comes: a variable that differs is unknown, or as the reader says.
+
+        Args:
+            one: state.
+            other: state.
+            names: of the variables that decide which comes.
+        """
+        self.take(one)
+        for name in {*one.variables, *other.variables}:
+            mine, theirs = one.variables.get(name), other.variables.get(name)
+            if mine != theirs:
+                self.variables[name] = self._undecided(name, mine, theirs)
+                self.causes[name] = [*one.causes.get(name, []), *other.causes.get(name, []), *names]
+        self.exported |= other.exported
+        self.functions = other.functions | self.functions
+        self.files = other.files | self.files
+        if one.positional != other.positional:
+            self.positional = None
+
+    def _undecided(self, name: str, *values: Value | None) -> Value:
+        if name in self.outside:
+            return self.outside[name]
+        is_array = any(isinstance(value, (list, dict)) for value in values)
+        return [unknown(f"${{{name}[@]}}")] if is_array else unknown(f"${name}")
