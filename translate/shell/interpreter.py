@@ -386,7 +386,7 @@ class Interpreter(programs.Shell):
         items = [child for child in node.named_children if child.type == "case_item"]
         if is_unknown(text):
             self.undecided = unknown_names(text)
-            bodies = [lambda item=item: self.run_all(_case(item)[1]) for item in items]  # type: ignore[misc]
+            bodies = [lambda item=item: self.run_all(_case(item)[1]) for item in items]
             takes_all = any("*" in _case(item)[0] for item in items)
             return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
         for item in items:

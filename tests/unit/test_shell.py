@@ -1,0 +1,168 @@
+"""A launch script is read as bash reads it: held against real bash, in which `train` prints its words."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.budgets import examples
+from tests.user_errors import refused
+from translate.script_commands import training_commands
+
+ENTRY = re.compile(r"train\Z")
+HEAD = "train() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }; export -f train; srun() { \"$@\"; }\n"
+needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash, a Debian package")
+
+
+def read(script: str, **outside: str) -> list[list[str]]:
+    return [one.arguments for one in training_commands(script, ENTRY, outside, Path())]
+
+
+def run(script: str, **outside: str) -> list[list[str]]:
+    """What bash gives `train`."""
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", HEAD + script], env={"PATH": "/usr/bin:/bin", **outside},
+        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    return [call.split("\0")[:-1] for call in done.stdout.split("\1\0")[:-1]]
+
+
+SCRIPTS = [
+    'N=4; A=(a.b=1 c.d=$((1024 * 8)))\ndeclare -a B=(\n  x=5e-7  # ends nothing: (a "quote\n  y=$((N * 2))\n)\n'
+    'B+=(z="o/m")\n'
+    'train "${A[@]}" "${B[@]}" n=${#A[@]} "s=${A[*]}" ${A[1]} ${B[@]:1:1}',
+    "N=4\nN+=6; M=3; ((M+=2)); let K=M*2; train $N $M $K $((N > 3 ? 7 : 8)) $((2**10 % 7)) $((-7 / 2)) $((0x1f + 010))",
+    'D=${D:-gpu}\nB=1024\nif [ "$D" = npu ]; then B=16; elif [[ $D == g* ]]; then B=$((B * 2)); fi\ntrain b=$B',
+    'X=abc-1.5b.sh; train ${X%.sh} ${X##*-} ${X/b/_} ${X//b/_} ${X^^} ${X:0:3} ${X: -2} ${#X} "${X%%-*}" ${X#*-}',
+    'case "$1$T" in a|b*) R=1;; *.yaml) R=2;; *) R=3;; esac; train $R',
+    'bash -c "train a=1 \'b=[1, 2]\'"; export Z=3; Y=2; bash -c \'train z=$Z\'; srun bash -c "train s=$Y"',
+    'read -r -d \'\' C <<EOF\n  --x ${N:-3} \\\n  --y 2\nEOF\ntrain $C; cat > /dev/null <<\'E\'\n'
+    'train not=this "\nE\ntrain z',
+    'f() { local n=$1; shift; train n=$n "$@"; }\nf 3 "a b" c; for s in 1 2; do (cd / && train s=$((s + 1))); done',
+    'for i in {1..3} a{x,y}; do train $i; done; for ((i = 0; i < 2; i++)); do train i=$i; done',
+    "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); [ $i = 2 ] && continue; train w=$i; done; until ((i < 1)); "
+    "do ((i--)); done\n"
+    "train $i",
+    'train a \\\n  --b "two words" \'single $N\' $\'tab\\t\' e\\ f ""  "$E" g',
+    'A=(); train "${A[@]}" x "${A[@]+"${A[@]}"}"; B=("a b" c); train "${B[@]+"${B[@]}"}" ${B[@]}; unset B; '
+    'train ${B[@]-d}',
+    'V=$(echo "a b"); W=$(basename /x/y.sh .sh)-$(seq 2 | cat); train "$V" $V $W `echo q`; '
+    'train "$(printf "%s=%d" k 3)"',
+    'declare -A M=([lr]=1e-6 [n]=8); M[k]=v; train lr=${M[lr]} n=${M[n]} k=${M["k"]}',
+    "set -- p q r; train $# $2 \"$@\"; shift; train $1 ${@:2}",
+    "N=x; x=5; train ${!N} $((N + 1))",
+    'N=x; if ! false && true || exit 3; then train ok; fi; [[ a < b && ! -z $N ]] && train and',
+    'X=0; X=1 Y="$N" train $X; train $X; train "${U:-d e}" ${U:-d e} ${U:+no} "${N:+yes}" ${U-} end',
+    "train a 2>&1 | cat; train b || true; train last &\nwait",
+    'a=$HOME/x/$N/y; b=\'{m.\\{*\\}:{},\'\\\n\'{l}\'; train "$a" "p=$b" x={1,2} "q={1,2}"',
+    'r=$(( (1 + 2) * 3 )); s=$(((4 + 5) * 6)); train $r $s; T=(1 2); T[1]=9; T[2]=8; train "${T[@]}" ${!T[@]}',
+]  # fmt: skip
+
+
+@needs_bash
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
+    outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}
+    assert read(script, **outside, **{"1": ""}) == run(script, **outside)
+
+
+WORDS = st.sampled_from(["1", "a b", "x=2", "", "$A", '"$A"', "'$A'", "${B:-d}", '"${C[@]}"', "${C[1]}", "$((N * 2))",
+                         "${A%b}", "e{1,2}", '"p $B"', "${#A}", "$(echo $N)", "\\$A", "a\\ b", "$N$B"])  # fmt: skip
+
+
+@st.composite
+def statements(draw: st.DrawFn, depth: int = 2) -> str:
+    """Statements without loops that may not end."""
+    kind = draw(
+        st.sampled_from(["assign", "array", "add", "train", "train", *["if", "case", "for", "or"] * (depth > 0)])
+    )
+    one, other = draw(WORDS), draw(WORDS)
+    quoted = '"${B:-d}$N"'
+    if kind == "assign":
+        return (
+            f"{draw(st.sampled_from('AB'))}={one}"
+            if "@" not in one and "{1" not in one and " " not in one
+            else f"A={quoted}"
+        )
+    if kind == "array":
+        return f"C{draw(st.sampled_from(['=', '+=']))}({one} {other})"
+    if kind == "add":
+        return draw(st.sampled_from(["N=$((N + 3))", "((N += 2))", "let N=N*2", "N=$((N % 5 + 1))"]))
+    if kind == "train":
+        return f"train {one} --k {other}"
+    inner, rest = draw(statements(depth - 1)), draw(statements(depth - 1))
+    if kind == "if":
+        test = draw(st.sampled_from([f'[ "$A" = {quoted} ]', "[[ -n $A && $N -gt 4 ]]", "(( N % 2 ))", '[ -z "$B" ]']))
+        return f"if {test}; then\n{inner}\nelse\n{rest}\nfi"
+    if kind == "case":
+        return f'case "$A" in\n*b) {inner} ;;\n[0-9]*|x) {rest} ;;\n*) : ;;\nesac'
+    if kind == "for":
+        return f"for v in {one} {other}; do\n{inner}\nA=$v\ndone"
+    return f"[ $N -gt 3 ] && {{ {inner}; }} || {{ {rest}; }}"
+
+
+@needs_bash
+@given(st.lists(statements(), min_size=1, max_size=6))
+@examples("costly")
+def test_any_script_is_read_as_bash_runs_it(lines: list[str]) -> None:
+    script = "\n".join(["A='a b'; B=; C=(1 'two words' 3); N=4", *lines, "train end"])
+    assert read(script) == run(script), script
+
+
+@pytest.mark.parametrize(
+    ("script", "names"),
+    [
+        ('train a=1 "${GIVEN[@]}"', ["GIVEN"]),
+        ("train a=1 $EXTRA", ["EXTRA"]),
+        ('if [ "$D" = npu ]; then A=(x=1); else A=(x=2); fi; train "${A[@]}"', ["D"]),
+        ('D=${D:-$(python -c "import x" && echo a || echo b)}\ncase $D in a) A=1;; *) A=2;; esac\ntrain $A', ["D"]),
+        ("train ${1}", ["1"]),
+        ("if nvidia-smi; then X=(a=1); else X=(a=2); fi; train ${X[@]}", ["X"]),
+    ],
+)
+def test_what_nobody_says_is_asked_for_by_name_and_can_be_said(script: str, names: list[str]) -> None:
+    with refused("unknown-settings", variables=names):
+        read(script)
+    assert read(script, **dict.fromkeys(names, "b=2"))
+
+
+def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
+    script = "if [ $MODE = a ]; then train x=1\nelse train x=2; fi"
+    with refused("branch-not-decided", variables=["MODE"]):
+        read(script)
+    assert read(script, MODE="a") == [["x=1"]] and read(script, MODE="b") == [["x=2"]]
+    assert read("if [ $RANK = 0 ]; then train x=1; else ray start; fi") == [["x=1"]]  # the other trains nothing
+    assert read('if [ -z "$M" ]; then M=d; fi; [ $# -lt 1 ] && exit 1; train m=$M') == [["m=d"]]
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("train a='1", "quote-not-closed"),
+        ("train a=$((1", "quote-not-closed"),
+        ("if true; then train a", "not-bash"),
+        ("train --a <your key> \\\n --lr 3", "placeholder"),
+        ("f() { f; }; f; train a", "endless-script"),
+    ],
+)
+def test_what_is_no_script_has_a_code(script: str, code: str) -> None:
+    with refused(code):
+        read(script)
+
+
+def test_a_loop_without_an_end_ends_the_reading() -> None:
+    assert read("train a; while true; do sleep 1; done; train b") == [["a"]]
+    assert read("while true; do if curl x; then break; fi; done; train b") == [["b"]]
+
+
+def test_scripts_that_a_script_writes_or_calls_are_read(tmp_path: Path) -> None:
+    (tmp_path / "inner.sh").write_text("train from=$1 x=$X\n")
+    script = "export X=1\nbash inner.sh file\ncat > job.sh <<EOF\ntrain job=$X\nEOF\nsbatch job.sh"
+    commands = [one.arguments for one in training_commands(script, ENTRY, {}, tmp_path)]
+    assert commands == [["from=file", "x=1"], ["job=1"]]
