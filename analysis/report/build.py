@@ -36,7 +36,7 @@ def sections_in_order() -> list[Section]:
 
 
 def report(results: Sequence[RunResults], output: Path, title: str, scale: str, overlap: Path | None = None) -> Path:
-    """Write tables/, figures/, samples/ and index.html.
+    """Write tables/, figures/, samples/, index.html, and the sections that are pages of their own.
 
     Args:
         results: what load_results read, at least one run with samples.
@@ -55,11 +55,12 @@ def report(results: Sequence[RunResults], output: Path, title: str, scale: str, 
     for run in data.runs:
         check_one_measurement(run)
     browser_written = _start_slow_work(data, output)
-    text = _page(data, output)
+    pages = _pages(data, output)
     browser_written()
     for folder in ("tables", "samples", "figures"):
         durable.sync_tree(output / folder)
-    durable.write_text(output / "index.html", text)
+    for name, text in pages.items():
+        durable.write_text(output / f"{name}.html", text)
     provenance.write(
         output,
         runs=[run.name for run in [*data.runs, *data.logs]],
@@ -83,8 +84,8 @@ def _start_slow_work(data: ReportData, output: Path) -> Callable[[], int]:
     )
 
 
-def _page(data: ReportData, output: Path) -> str:
-    """The HTML of the page. Tables and figures are written on the way."""
+def _pages(data: ReportData, output: Path) -> dict[str, str]:
+    """The HTML of the pages by name, index last. Tables and figures are written on the way."""
     environment = page.environment()
     environment.globals |= {"titles": data.titles, "report": data}
     macros = vars(environment.get_template("parts.html.j2").module)
@@ -100,10 +101,15 @@ def _page(data: ReportData, output: Path) -> str:
             else:
                 rendered[-1] = (rendered[-1][0], rendered[-1][1] + html)
     (_, opening), *titled = rendered
-    return environment.get_template("report.html.j2").render(
-        opening=opening, sections=titled, css=page.css(), script=page.script("tables.js"),
-        made_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), made_with=provenance.collect(),
-    )  # fmt: skip
+    template = environment.get_template("report.html.j2")
+    common = {
+        "css": page.css(), "script": page.script("tables.js"), "contents": [section for section, _ in titled],
+        "made_at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"), "made_with": provenance.collect(),
+    }  # fmt: skip
+    own = {section.anchor: template.render(opening="", sections=[(section, html)], **common)
+           for section, html in titled if section.page}  # fmt: skip
+    shown = [(section, html) for section, html in titled if not section.page]
+    return {**own, "index": template.render(opening=opening, sections=shown, **common)}
 
 
 def _render(

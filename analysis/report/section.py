@@ -44,6 +44,7 @@ class Section:
         title: of the section; without one, this continues the section before it.
         anchor: of a section with a title.
         link: its entry in the table of contents, if not the title.
+        page: whether it is a page of its own, `<anchor>.html` beside index.html, which the contents link.
     """
 
     order: int
@@ -55,3 +56,4 @@ class Section:
     title: str = ""
     anchor: str = ""
     link: str = ""
+    page: bool = False

@@ -19,8 +19,10 @@ from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall_column
 from analysis.statistics.training_seeds import Recipe, by_recipe
+from contracts import seeds
 
 MAX_BENCHMARKS = 6  # named; if there are more, only their number is given
+MAX_RUNS_NAMED = 4  # in a command
 INTERVAL = "95\N{NO-BREAK SPACE}% interval"
 
 
@@ -223,3 +225,19 @@ def summary(
         scale: demo or full.
     """
     return [_what(runs, facts, scale), _change(runs, rows), _trouble(runs, warnings)]
+
+
+def next_step(runs: Sequence[RunResults], scale: str) -> tuple[str, str]:
+    """What to do after this page: why, and the command."""
+    trained = list(dict.fromkeys(seeds.run_of(run.name) for run in runs if run.trained))
+    named = " ".join(trained[:MAX_RUNS_NAMED])
+    if not trained:
+        return "To compare them with other models or generations:", "crosszero compare A B"
+    if not any(recipe.has_several_seeds for recipe in by_recipe(runs)):
+        return (
+            "Whether the recipe is better, and not this checkpoint alone, takes several training seeds:",
+            f"crosszero reproduce {named} --seeds 0,1,2",
+        )
+    if scale == "full":
+        return "What these runs say of the claims of the source documents:", "crosszero claims"
+    return "The published values need GPUs:", f"crosszero reproduce {named} --scale full --profile slurm"

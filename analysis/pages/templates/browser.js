@@ -253,7 +253,7 @@ function written(text) {
 /** Where a completion comes from: its file, its checkpoint, and their settings. */
 function made(row) {
   const run = INDEX.run[row], settings = make("a", "settings");
-  settings.href = `../index.html#settings-${run}`;
+  settings.href = `../settings.html#settings-${run}`;
   return make("p", [
     make("code", visible(INDEX.files[`${run} ${step(row)} ${benchmark(row)}`] ?? "")), " · ",
     ...(INDEX.trained[run] ? [make("code", visible(`runs/${INDEX.runs[run]}/checkpoints/step-${step(row)}`)), " · "] : []), settings,

@@ -206,7 +206,7 @@ SECTION = Section(
     text="""\
 {{ figure("heldout_accuracy") }}
 {% for run, rows in report.rows.items() %}
-{{ accuracy_table(run, rows, "settings-" ~ loop.index0, titles[run]) }}
+{{ accuracy_table(run, rows, "settings.html#settings-" ~ loop.index0, titles[run]) }}
 <p class="soft">{{ asked_with[run] }}</p>
 {% endfor %}
 <p class="soft">Each number links to its completions, each run's name to its settings. Accuracy is in percent (avg@k

@@ -23,6 +23,7 @@ SECTION = Section(
     order=1500,
     title="What the documents claim",
     anchor="claims",
+    page=True,
     link="Claims",
     content=content,
     tables={"claims": "What the documents claim, where, the rule that decides it, and what the stored results say."},

@@ -19,6 +19,7 @@ SECTION = Section(
     order=400,
     title="Published values and ours",
     anchor="fidelity",
+    page=True,
     link="Published values",
     content=content,
     tables={

@@ -45,7 +45,7 @@ BASE_MARKS.get(item.change, "·") }} {{ item.change }}</span></div>{% endmacro %
 {% for clause in item.details %}<span>{{ clause }}</span> {% endfor %}</p>
 {% endif %}
 <p class="details"><a href="samples/index.html#run={{ run|visible|urlencode }}">completions</a> · <a
-href="#settings-{{ loop.index0 }}">settings</a></p>
+href="settings.html#settings-{{ loop.index0 }}">settings</a></p>
 </div>
 </div>
 {% endfor %}

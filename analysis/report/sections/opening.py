@@ -12,13 +12,14 @@ from analysis.pages.figure_style import FAINT, INK, MARKER_SIZE, RunStyle, legen
 from analysis.pages.table_texts import points
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
-from analysis.report.summary import summary
+from analysis.report.summary import next_step, summary
 from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall_column
 from analysis.statistics.training_seeds import by_recipe
 from eval.statistics import Estimate
 
+QUESTIONS = ("What was run?", "Did it get better, and by how much?", "Can it be trusted?")
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
 
 
@@ -75,7 +76,14 @@ def content(report: ReportData) -> Content:
     return Content(
         figures={"overview": plot_overview(report.runs, report.rows)},
         values={
-            "summary": summary(report.runs, report.rows, report.facts, report.warnings, report.scale),
+            "summary": dict(
+                zip(
+                    QUESTIONS,
+                    summary(report.runs, report.rows, report.facts, report.warnings, report.scale),
+                    strict=True,
+                )
+            ),
+            "next_step": next_step(report.runs, report.scale),
             "imported": [run.name for run in report.runs if not run.trained],
         },
     )
@@ -97,9 +105,10 @@ SECTION = Section(
     text="""\
 <div class="opening">
 <div>
-{% for sentence in summary %}
-<p class="summary">{{ sentence }}</p>
+{% for question, sentence in summary.items() %}
+<p class="summary"><b>{{ question }}</b> {{ sentence }}</p>
 {% endfor %}
+<p class="summary"><b>What next?</b> {{ next_step[0] }} <code>{{ next_step[1] }}</code></p>
 {% if report.scale == "demo" and imported|length < report.runs|length %}
 <details class="note"><summary><b>These are demo-scale numbers.</b></summary><p>They come from models of half a million
 parameters, trained from scratch on generated problems, and show that the whole workflow runs. They say nothing about

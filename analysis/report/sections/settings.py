@@ -16,6 +16,7 @@ SECTION = Section(
     order=1300,
     title="Settings and provenance",
     anchor="settings",
+    page=True,
     content=content,
     text="""\
 {% for run, stages in stages_by_run %}

@@ -22,6 +22,7 @@ from eval.score import score_run
 from system.text_safety import clipped, visible
 from tests.hostile_text import TEXTS, encodable
 
+BESIDE = ("samples/index.html", "tables/", "figures/", "claims.html#", "fidelity.html#", "settings.html#", "index.html")
 HOSTILE = [encodable(text) for text in TEXTS.values()]
 
 
@@ -146,11 +147,7 @@ def check_page(html: str) -> None:
     assert not [name for _, name, _ in outline.attributes if name.startswith("on")]
     for tag, name, value in outline.attributes:
         if name in {"src", "href", "xlink:href", "action", "data", "srcset"}:
-            assert value.startswith(("#", "data:image/png;base64,", "samples/index.html", "tables/", "figures/")), (
-                tag,
-                name,
-                value,
-            )
+            assert value.startswith(("#", "data:image/png;base64,", *BESIDE)), (tag, name, value)
     style = "".join(re.findall(r"<style.*?</style>", html, re.DOTALL))
     assert "@import" not in style and not re.search(r"url\((?!#)", html)
     ids = [value for _, name, value in outline.attributes if name == "id"]
@@ -168,6 +165,8 @@ def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> Non
     runs = [load_results(hostile_results, name) for name in NAMES]
     html = report(runs, tmp_path / "report", '<script>alert("title")</script>', "demo").read_text(encoding="utf-8")
     check_page(html)
+    for own in ("claims", "settings"):
+        check_page((tmp_path / "report" / f"{own}.html").read_text(encoding="utf-8"))
     assert "verdicts come from different graders" in html
 
 
@@ -179,6 +178,13 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     check_page(html)
     assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
     assert "Over 2 training seeds, " in html
+    opening = html.partition("<nav")[0]
+    for question in ("What was run?", "Did it get better, and by how much?", "Can it be trusted?", "What next?"):
+        assert f"<b>{question}</b>" in opening
+    assert "crosszero reproduce recipe/run --scale full" in opening
+    claims = (output / "claims.html").read_text(encoding="utf-8")
+    assert 'id="claims"' in claims and 'id="claims"' not in html and 'href="claims.html#claims"' in html
+    assert 'href="settings.html#settings-0"' in html and len(html) < 700_000
     assert html.count("<figure id=") == html.count("<svg role=img") == 11  # no completion thinks
     assert "These are demo-scale numbers" in html
     assert all(f">Figure {number}.</a></b>" in html for number in range(1, 12))

@@ -115,7 +115,7 @@ def test_the_same_problem_across_checkpoints_with_reflection_marked(browser: Bro
     assert all(f"step {step}, problem 17" in side for step, side in zip((0, 50, 100), sides, strict=True))
     assert 'class="boxed"' in sides[0] and "side chosen" in sides[1]
     assert "runs/recipe/run/seed-0/graded/step-50/sums.parquet" in sides[1]
-    assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "index.html#settings-0" in sides[1]
+    assert "runs/recipe/run/seed-0/checkpoints/step-50" in sides[1] and "settings.html#settings-0" in sides[1]
 
 
 def test_a_link_to_a_completion_leads_to_it_in_a_later_report_too(browser: Browser, page: Path, tmp_path: Path) -> None:
