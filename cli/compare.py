@@ -55,7 +55,7 @@ class Comparing(model_options.BenchmarksCommand):
 @click.command(cls=Comparing)
 @click.argument("names", nargs=-1, required=True, metavar="A… [against] B…", shell_complete=graph.complete_results)
 @click.option(
-    "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset")),
+    "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset", "steps")),
     help="What may differ between the sides, or be missing.",
 )  # fmt: skip
 @click.option("--margin", type=float, metavar="POINTS", help="A loss up to this is not called worse (default: 0).")

@@ -121,7 +121,7 @@ rule compare_recipes:
         f"logs/{config['scale']}/compare/recipes.log",
     params:
         base=BASE,
-        options=command_options(config, "benchmarks", "rule", "ties"),
+        options=command_options(config, "benchmarks", "accept", "rule", "ties"),
         output=lambda wildcards: f"{RESULTS}/compare/recipes/{compared_recipes(wildcards)}",
     shell:
         # Worse (1) and not comparable (2) fail, as in compare_checkpoints.

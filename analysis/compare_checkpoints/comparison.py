@@ -32,6 +32,8 @@ class BenchmarkResult:
     p_value: float | None = None
     p_adjusted: float | None = None
     detectable: float | None = None  # smallest difference that the test would have found with 80 % power
+    detectable_loss: float | None = None  # with a margin, the smallest loss that its test would have found
+    unseen: float = 0.0  # chance that problems that change the other way exist and none is here (skewed_changes)
     margin_excluded: bool | None = None  # whether a loss larger than the margin is excluded, one-sided
     test: str = ""
     gained: int = 0  # problems whose accuracy rose, fell

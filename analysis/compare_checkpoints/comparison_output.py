@@ -66,6 +66,14 @@ def _size_text(line: BenchmarkResult) -> str:
     return f"{line.n_problems:,} × {one}" if one == two else f"{line.n_problems:,} × {one} / {two}"
 
 
+def _detectable_text(line: BenchmarkResult) -> str:
+    """One number, or gain and loss where a margin makes them two."""
+    gain, loss = ("–" if value is None else f"{100 * value:.1f}" for value in (line.detectable, line.detectable_loss))
+    if line.detectable_loss is not None:
+        return f"+{gain} / −{loss}"
+    return gain if line.detectable is None else f"±{gain}"
+
+
 def score_frame(result: Comparison) -> pd.DataFrame:
     """The table of scores, as texts."""
     rows = []
@@ -78,7 +86,7 @@ def score_frame(result: Comparison) -> pd.DataFrame:
             "difference (points)": _interval_or_dash(line.difference, points),
             "p": p_text(line.p_value),
             "p (Holm)": p_text(line.p_adjusted),
-            "detectable": "–" if line.detectable is None else f"±{100 * line.detectable:.1f}",
+            "detectable": _detectable_text(line),
             "verdict": MARKS[line.verdict],
         }
         if result.margin:

@@ -34,6 +34,7 @@ class GradedCheckpoint:
     tables: dict[str, pd.DataFrame]
     settings: dict[str, dict[str, Any]]
     refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
+    weights: frozenset[str] = frozenset()  # hashes of the model folders that were sampled, as far as recorded
 
     def result(self, benchmark: str) -> Result:
         """What is compared of one benchmark."""
@@ -85,7 +86,7 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
     Raises:
         UserError: there are no graded samples.
     """
-    tables, settings, refused = {}, {}, {}
+    tables, settings, refused, weights = {}, {}, {}, set()
     for file in _tables_in(path):
         graded = read_graded(file).sort_values(["problem_id", "repeat"], ignore_index=True)
         benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else file.stem
@@ -99,7 +100,15 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
         except UserError as error:
             refused[benchmark] = f"incomplete samples: {error}"
         tables[benchmark], settings[benchmark] = graded, _settings(file)
-    return GradedCheckpoint(name or str(path), tables, settings, refused)
+        weights |= _recorded_weights(file)
+    return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights))
+
+
+def _recorded_weights(file: Path) -> set[str]:
+    """The hash of the model folder that was sampled, by the record beside graded samples; empty if it has none."""
+    sampling = provenance.read(file).get("samples")
+    recorded = sampling.get("model_sha256") if isinstance(sampling, dict) else None
+    return {recorded} if isinstance(recorded, str) else set()
 
 
 def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:

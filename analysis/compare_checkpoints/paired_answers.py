@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
-from eval.statistics import Correct, mean_bounds, significance
+from eval.statistics import Correct, mean_bounds, significance, skewed_changes
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -29,6 +29,12 @@ class PairedAnswers:
     def read(cls, tables: tuple[pd.DataFrame, pd.DataFrame]) -> PairedAnswers:
         """From the graded tables of baseline and checkpoint."""
         return cls(*map(graded_checkpoint.correct, tables), *map(graded_checkpoint.ungradable, tables))
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether the repeats of each problem all have the same verdict, as greedy ones do: they count as one."""
+        arrays = (self.first, self.second, self.first_ungradable, self.second_ungradable)
+        return self.repeats > 1 and all(bool((array == array[:, :1]).all()) for array in arrays)
 
     @property
     def repeats(self) -> int:
@@ -66,30 +72,59 @@ class PairedAnswers:
         return PairedAnswers(*(array[:, :count] for array in arrays))
 
 
-def cautious_differences(pairs: Sequence[PairedAnswers]) -> list[Floats]:
-    """Differences per benchmark and problem with ungradable answers counted against the observed direction."""
-    gained = sum(pair.counts.mean() / pair.repeats for pair in pairs) > 0
-    return [(pair.lowest_counts if gained else pair.highest_counts) / pair.repeats for pair in pairs]
+@dataclass(frozen=True)
+class PairedTest:
+    """The test of one benchmark, or of the mean of several.
+
+    Attributes:
+        p_value: two-sided.
+        unseen: the part of it that the number of problems alone sets (eval.statistics.skewed_changes); 0 if unused.
+        name: of the test that was used.
+    """
+
+    p_value: float
+    unseen: float
+    name: str
 
 
-def p_value(pairs: Sequence[PairedAnswers], margin: float) -> float:
-    """Two-sided p-value that there is no gain and, with a margin, no loss beyond it.
+def test(pairs: Sequence[PairedAnswers], margin: float) -> PairedTest:
+    """Whether there is a gain or, with a margin, a loss beyond it.
 
-    Ungradable answers are counted against the observed direction: one that they could turn round has p = 1.
+    A loss beyond a margin is tested as a loss beyond none: the differences are shifted by the margin, and the same test
+    is used. Ungradable answers are counted against the observed direction: one that they could turn round has p = 1.
 
     Args:
         pairs: one benchmark, or several for the test of their mean.
         margin: a loss up to this fraction counts as none.
     """
-    observed = sum(float(pair.counts.mean()) / pair.repeats for pair in pairs)
-    differences = cautious_differences(pairs)
-    if sum(float(values.mean()) for values in differences) * observed <= 0:
-        return 1.0
-    if margin and observed < 0:
-        return min(1.0, 2 * mean_bounds.exceeds([-values for values in differences], margin))
-    if len(pairs) == 1:
-        return significance.permutation(pairs[0].lowest_counts if observed > 0 else pairs[0].highest_counts)
-    return significance.permutation_of_mean(differences)
+    gained = sum(float(pair.counts.mean()) / pair.repeats for pair in pairs) > 0
+    null = 0.0 if gained else -margin
+    counts = [pair.lowest_counts if gained else pair.highest_counts for pair in pairs]
+    differences = [one / pair.repeats for one, pair in zip(counts, pairs, strict=True)]
+    shifted = [values - null for values in differences]
+    whole = not null and all(pair.repeats == 1 for pair in pairs)  # given who differs, their signs are symmetric
+    name = _test_name(pairs, null, whole)
+    if sum(float(values.mean()) for values in shifted) * (1 if gained else -1) <= 0:
+        return PairedTest(1.0, 0.0, name)
+    exact = len(pairs) == 1 and not null
+    p = significance.permutation(counts[0]) if exact else significance.permutation_of_mean(shifted)
+    if whole:
+        return PairedTest(p, 0.0, name)
+    skewed = float(skewed_changes.p_values([values[None] for values in differences], null)[0])
+    return PairedTest(max(p, skewed), skewed_changes.chance_of_none(differences, null), name)
+
+
+def _test_name(pairs: Sequence[PairedAnswers], null: float, whole: bool) -> str:
+    if whole:
+        return "exact McNemar" if len(pairs) == 1 else "permutation"
+    exact = "exact " if len(pairs) == 1 and not null else ""
+    beyond = f" of the loss beyond {-100 * null:g} points" if null else ""
+    return f"{exact}permutation and empirical likelihood{beyond}"
+
+
+def p_value(pairs: Sequence[PairedAnswers], margin: float) -> float:
+    """The p-value of `test`."""
+    return test(pairs, margin).p_value
 
 
 def margin_excluded(pairs: Sequence[PairedAnswers], margin: float, alpha: float) -> bool | None:

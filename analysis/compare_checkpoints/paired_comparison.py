@@ -21,7 +21,7 @@ from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, sam
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.statistics.checkpoint_difference import mean_of
 from eval import statistics
-from eval.statistics import significance, smallest_difference
+from eval.statistics import significance, skewed_changes, smallest_difference
 
 
 def compare(
@@ -70,7 +70,8 @@ def compare(
     lines = with_verdicts(lines, alpha)
     return Comparison(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines),
-        other_measures.compare(tables, alpha), tuple(_notes(checkpoint, baseline, lines, answers, accepted)),
+        other_measures.compare(tables, alpha),
+        tuple(_notes(checkpoint, baseline, lines, answers, accepted, alpha, margin)),
     )  # fmt: skip
 
 
@@ -80,6 +81,8 @@ def _notes(
     lines: Sequence[BenchmarkResult],
     answers: Mapping[str, PairedAnswers],
     accepted: Collection[str],
+    alpha: float,
+    margin: float,
 ) -> list[str]:
     """What a reader has to know beside the verdicts."""
     notes = graded_checkpoint.conditions(checkpoint, answers)
@@ -95,6 +98,11 @@ def _notes(
         notes.append("every problem has the same accuracy on both sides")
     if same := graded_checkpoint.with_same_completions(checkpoint, baseline, answers):
         notes.append(f"both sides have the same completions on {', '.join(same)}: the same samples, or a copy of them")
+    if copies := [name for name, pair in answers.items() if pair.has_copies]:
+        notes.append(
+            f"the repeats of each problem have one verdict on {', '.join(copies)}, as greedy ones do: they count as one"
+        )
+    notes += [_unseen_note(line, margin) for line in lines if line.verdict == "cannot tell" and _is_unseen(line, alpha)]
     notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
     notes += [
         f"{line.benchmark}: {line.available[0]} repeats of the baseline and {line.available[1]} of the checkpoint; of "
@@ -108,14 +116,24 @@ def _notes(
 def _benchmark_result(name: str, pair: PairedAnswers, alpha: float, margin: float) -> BenchmarkResult:
     """The result on one benchmark, not yet decided."""
     counts, k = pair.counts, pair.repeats
+    return replace(
+        _tested([pair], alpha, margin), benchmark=name, n_problems=len(counts), repeats=(k, k),
+        baseline=statistics.avg_at_k(pair.first), checkpoint=statistics.avg_at_k(pair.second),
+        difference=statistics.paired_difference(pair.first, pair.second),
+        gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=pair.ungradable, bounds=pair.bounds,
+    )  # fmt: skip
+
+
+def _tested(pairs: Sequence[PairedAnswers], alpha: float, margin: float) -> BenchmarkResult:
+    """What the test of one benchmark, or of the mean of several, says. Copies of an answer count as one."""
+    pairs = [pair.first_repeats(1) if pair.has_copies else pair for pair in pairs]
+    used, answers = paired_answers.test(pairs, margin), [(pair.first, pair.second) for pair in pairs]
+    smallest = smallest_difference.smallest_detectable
     return BenchmarkResult(
-        name, "cannot tell", len(counts), (k, k), statistics.avg_at_k(pair.first), statistics.avg_at_k(pair.second),
-        statistics.paired_difference(pair.first, pair.second), paired_answers.p_value([pair], margin),
-        detectable=smallest_difference.smallest_detectable([(pair.first, pair.second)], alpha),
-        margin_excluded=paired_answers.margin_excluded([pair], margin, alpha),
-        test="exact McNemar" if k == 1 else "exact permutation",
-        gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=pair.ungradable,
-        bounds=pair.bounds,
+        ALL, "cannot tell", p_value=used.p_value, unseen=used.unseen, test=used.name,
+        detectable=smallest(answers, alpha),
+        detectable_loss=smallest(answers, alpha, margin=margin) if margin else None,
+        margin_excluded=paired_answers.margin_excluded(pairs, margin, alpha),
     )  # fmt: skip
 
 
@@ -131,14 +149,12 @@ def _mean_result(
         margin: a loss up to this is not called worse.
     """
     bounds = np.mean([line.bounds for line in lines if line.bounds], axis=0)
-    return BenchmarkResult(
-        ALL, "cannot tell", sum(line.n_problems for line in lines), (None, None),
-        mean_of([line.baseline for line in lines if line.baseline]),
-        mean_of([line.checkpoint for line in lines if line.checkpoint]),
-        mean_of([line.difference for line in lines if line.difference]), paired_answers.p_value(pairs, margin),
-        detectable=smallest_difference.smallest_detectable([(pair.first, pair.second) for pair in pairs], alpha),
-        margin_excluded=paired_answers.margin_excluded(pairs, margin, alpha),
-        test="permutation", gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
+    return replace(
+        _tested(pairs, alpha, margin), n_problems=sum(line.n_problems for line in lines),
+        baseline=mean_of([line.baseline for line in lines if line.baseline]),
+        checkpoint=mean_of([line.checkpoint for line in lines if line.checkpoint]),
+        difference=mean_of([line.difference for line in lines if line.difference]),
+        gained=sum(line.gained for line in lines), lost=sum(line.lost for line in lines),
         ungradable=(sum(line.ungradable[0] for line in lines), sum(line.ungradable[1] for line in lines)),
         bounds=(float(bounds[0]), float(bounds[1])),
     )  # fmt: skip
@@ -147,6 +163,23 @@ def _mean_result(
 def _disagrees_with_interval(line: BenchmarkResult) -> bool:
     gap = line.difference
     return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
+
+
+def _is_unseen(line: BenchmarkResult, alpha: float) -> bool:
+    """Whether the changes are beyond chance and only too few problems prevent a verdict."""
+    gap = line.difference
+    return gap is not None and line.unseen > alpha and not gap.low <= 0 <= gap.high
+
+
+def _unseen_note(line: BenchmarkResult, margin: float) -> str:
+    assert line.difference is not None
+    hidden, lost = skewed_changes.HIDDEN, line.difference.value < 0
+    gap = abs(line.difference.value) - (margin if lost else 0.0)
+    return (
+        f"{line.benchmark}: too few problems for so small a difference; if {100 * gap / (hidden + gap):.0f} % of the "
+        f"problems like these {'gain' if lost else 'lose'} {100 * hidden:g} points, there is none on average, and "
+        f"{line.n_problems:,} problems have none of them with a chance of {100 * line.unseen:.0f} %"
+    )
 
 
 def _ungradable_note(line: BenchmarkResult) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.compare_checkpoints import exit_status, graded_checkpoint
+from analysis.compare_checkpoints import exit_status
 from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_runs
 from analysis.compare_recipes.training_runs import CHOSEN, LAST
 from analysis.pages.table_texts import interval_text, markdown, percent, points
@@ -31,7 +31,7 @@ from system.command_line import program_name
 from system.errors import UserError
 
 RULE_TEXTS = {
-    LAST: "the last checkpoint of each run",
+    LAST: "the last checkpoint of each run ({steps})",
     CHOSEN: "on each half of the problems, the checkpoint that is best on the other half",
 }
 
@@ -52,7 +52,7 @@ def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Names
         help="which checkpoint: the last, or for each half of the problems the best on the other half",
     )  # fmt: skip
     parser.add_argument("--ties", choices=TIES, help="of maj@k (default: as the samples' source has them)")
-    parser.add_argument("--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ")
+    parser.add_argument("--accept", nargs="+", choices=training_runs.ACCEPTABLE, default=[], help="what may differ")
     parser.add_argument("--alpha", type=float, default=ALPHA)
     parser.add_argument("--difference", type=float, default=2.0, metavar="POINTS", help="to plan for (default: 2)")
     parser.add_argument("--training-cost", type=float, default=1.0, help="of one training, in any unit (default: 1)")
@@ -115,6 +115,7 @@ def report_text(
     results: Sequence[RecipeResult],
     by_measure: Mapping[str, Sequence[RecipeResult]],
     problem_counts: Mapping[str, int],
+    steps: str,
 ) -> str:
     """The whole comparison in Markdown.
 
@@ -123,10 +124,12 @@ def report_text(
         results: a line per benchmark, and of their mean.
         by_measure: likewise for pass@k and maj@k.
         problem_counts: number of problems by benchmark.
+        steps: of the runs' last checkpoints, in words.
     """
     parts = [
         markdown(difference_frame(results)),
-        f"Rule: {RULE_TEXTS[arguments.rule]}. A verdict holds for new seeds and new problems: both tests have to find "
+        f"Rule: {RULE_TEXTS[arguments.rule].format(steps=steps)}. "
+        "A verdict holds for new seeds and new problems: both tests have to find "
         f"it after Holm's correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power at "
         "these degrees of freedom.",
     ]
@@ -158,6 +161,15 @@ def write(folder: Path | None, arguments: argparse.Namespace, text: str, **conte
         print((folder / "recipes.md").resolve())
 
 
+def steps_text(recipes: Sequence[training_runs.GradedRecipe]) -> str:
+    """The steps of the last checkpoints of both sides, in words."""
+    sides = []
+    for title, recipe in zip("AB", recipes, strict=True):
+        ends = [str(step) for step in training_runs.last_steps(recipe) if step is not None]
+        sides.append(f"{title}: step {', '.join(ends if len(set(ends)) > 1 else ends[:1]) or 'not recorded'}")
+    return "; ".join(sides)
+
+
 def run_compare(arguments: argparse.Namespace) -> int:
     """Compare, print and write; returns the exit status."""
     recipes = training_runs.comparable_recipes(
@@ -168,7 +180,8 @@ def run_compare(arguments: argparse.Namespace) -> int:
     results = recipe_difference.compare(a, b, arguments.alpha)
     verdict = verdict_on_b(results)
     status = exit_status.WORSE if verdict == "worse" else exit_status.NOT_WORSE
-    text = report_text(arguments, results, by_measure, {name: len(runs[0]) for name, runs in a.items()})
+    problem_counts = {name: len(runs[0]) for name, runs in a.items()}
+    text = report_text(arguments, results, by_measure, problem_counts, steps_text(recipes))
     text += f"\nB is compared with A: {verdict}\n"
     print(text, end="")
     passes = {measure: _as_plain_data(lines) for measure, lines in by_measure.items()}

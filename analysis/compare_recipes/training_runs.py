@@ -14,11 +14,12 @@ from analysis import hash_order
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.reference import in_order
-from contracts import steps
+from contracts import seeds, steps
 from eval.statistics import clusters
 from system.errors import UserError
 
 LAST, CHOSEN = RULES = ("last", "chosen")
+ACCEPTABLE = (*graded_checkpoint.ACCEPTABLE, "steps")  # what may differ between the runs
 
 
 class GradedRun(NamedTuple):
@@ -48,6 +49,7 @@ def problem_half(problem: str) -> int:
 def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats: int) -> GradedRun:
     """A run's samples with this many repeats. Of several checkpoints, each half has the best on the other half."""
     tables = [checkpoint.tables[benchmark] for checkpoint in checkpoints]
+    tables = [table[table["repeat"] < repeats].reset_index(drop=True) for table in tables]
     correct = np.stack([graded_checkpoint.correct(table) for table in tables])
     halves = np.array([problem_half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
     counts = np.full(len(halves), len(checkpoints) - 1)
@@ -55,7 +57,7 @@ def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats
         others = correct[:, halves != side]
         if others.size:
             counts[halves == side] = int(others.mean(axis=(1, 2)).argmax())
-    return GradedRun([table[table["repeat"] < repeats] for table in tables], counts)
+    return GradedRun(tables, counts)
 
 
 def checkpoints_by_rule(folder: Path, rule: str) -> list[GradedCheckpoint]:
@@ -107,10 +109,11 @@ def comparable_recipes(
         sides: per recipe, the folders of its runs.
         rule: LAST or CHOSEN.
         benchmarks: by default all of the first run.
-        accepted: what may differ between runs, of graded_checkpoint.ACCEPTABLE.
+        accepted: what may differ between runs, of ACCEPTABLE.
 
     Raises:
-        UserError: a run is named twice, or is not comparable with the first one.
+        UserError: a run is named twice or is a copy of another, the runs of a side end at different steps, or one
+            is not comparable with the first.
     """
     folders = [folder.resolve() for side in sides for folder in side]
     if repeated := sorted({str(folder) for folder in folders if folders.count(folder) > 1}):
@@ -127,7 +130,71 @@ def comparable_recipes(
                     f"{checkpoint.name} and {first.name} cannot be compared on {name}: {'; '.join(reasons)}",
                     code="not-comparable", benchmark=name,
                 )  # fmt: skip
-    fewest = {
-        name: min(graded_checkpoint.repeats(run[-1].tables[name]) for runs in recipes for run in runs) for name in names
-    }
+    _check_copies(recipes)
+    if rule == LAST and "steps" not in accepted:
+        _check_last_steps(recipes)
+    checkpoints = [checkpoint for runs in recipes for run in runs for checkpoint in run]
+    fewest = {name: min(graded_checkpoint.repeats(each.tables[name]) for each in checkpoints) for name in names}
     return [{name: [_graded_run(run, name, fewest[name]) for run in runs] for name in names} for runs in recipes]
+
+
+def last_steps(recipe: GradedRecipe) -> list[int | None]:
+    """The step of each run's last checkpoint; None where it is not recorded."""
+    return [_last_step(run.tables[-1]) for run in next(iter(recipe.values()))]
+
+
+def _last_step(graded: pd.DataFrame) -> int | None:
+    steps_of_samples = graded["step"].dropna()
+    return int(steps_of_samples.iloc[0]) if len(steps_of_samples) else None
+
+
+def _check_last_steps(recipes: Sequence[Sequence[Sequence[GradedCheckpoint]]]) -> None:
+    """Refuse runs of a side that end at different steps: one of them may be unfinished, or is another recipe."""
+    for runs in recipes:
+        ends = {run[-1].name: _last_step(next(iter(run[-1].tables.values()))) for run in runs}
+        if len(set(ends.values())) > 1:
+            raise UserError(
+                "the last checkpoints of a recipe's runs should be of one step, but "
+                + ", ".join(f"{name} ends at {step}" for name, step in ends.items())
+                + "; evaluate the same steps, or compare all the same with --accept steps",
+                code="different-last-steps", steps=list(ends.values()),
+            )  # fmt: skip
+
+
+def _check_copies(recipes: Sequence[Sequence[Sequence[GradedCheckpoint]]]) -> None:
+    """Refuse runs that are no trainings of their own: a seed a side is evidence once.
+
+    Copies have the same weights, by their recorded hashes, or the same completions. On a side, the same run and seed is
+    a repeat too, even if the weights differ, as two trainings of one seed may.
+    """
+    for side, runs in enumerate(recipes):
+        for index, run in enumerate(runs):
+            others = [(other, side) for other in runs[:index]]
+            others += [(other, 0) for other in recipes[0]] if side else []
+            for other, of_side in others:
+                if same := _sameness(run[-1], other[-1], of_side == side):
+                    across = "" if of_side == side else ": A and B are not two recipes here"
+                    raise UserError(
+                        f"each seed should be a training of its own, but {run[-1].name} and {other[-1].name} have the "
+                        f"same {same}{across}; name each training once",
+                        code="repeated-training", same=same,
+                    )  # fmt: skip
+
+
+def _sameness(first: GradedCheckpoint, second: GradedCheckpoint, one_side: bool) -> str:
+    """What shows that two last checkpoints are of one training; empty if nothing does."""
+    if first.weights and first.weights == second.weights:
+        return "weights"
+    shared = first.tables.keys() & second.tables.keys()
+    if shared and all(_same_completions(first.tables[name], second.tables[name]) for name in shared):
+        return "completions"
+    names = [{str(run) for table in each.tables.values() for run in table["run"].dropna()} for each in (first, second)]
+    same_seed = names[0] == names[1] and all(seeds.run_of(name) != name for name in names[0])
+    return "run and seed" if one_side and names[0] and same_seed else ""
+
+
+def _same_completions(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    """Whether all completions that both have are the same, and there are any."""
+    columns = ["problem_id", "repeat", "completion"]
+    both = first[columns].merge(second[columns], on=columns[:2])
+    return bool(len(both) and both["completion_x"].notna().all() and both["completion_x"].equals(both["completion_y"]))

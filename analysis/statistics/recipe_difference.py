@@ -9,6 +9,7 @@ The first effect of a problem is shared by both recipes and cancels in their dif
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from system.errors import UserError
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.bool_] | Floats  # right or not, or a measure from 0 to 1, by problem and repeat
 MEAN = "mean of all"
+SAME = 40  # answers to problems that are solved sometimes: if so many are the same, the runs are copies
 
 
 class Components(NamedTuple):
@@ -216,6 +218,15 @@ def _check_runs(benchmark: str, sides: Sequence[Sequence[Values]]) -> None:
                 f"{benchmark}; train more seeds, or compare two checkpoints with `snakemake compare_checkpoints`",
                 code="too-few-seeds", seeds=len(side),
             )  # fmt: skip
+        for first, second in itertools.combinations(side, 2):
+            # Answers of problems that are neither always nor never solved do not agree by chance.
+            mixed = np.ptp(np.asarray(first, dtype=float), axis=1) > 0
+            if first.shape == second.shape and first[mixed].size >= SAME and np.array_equal(first, second):
+                raise UserError(
+                    f"each training seed should have answers of its own, but two runs of a side have the same on "
+                    f"{benchmark}: name each training once",
+                    code="repeated-training", same="answers",
+                )  # fmt: skip
     shapes = sorted({run.shape for side in sides for run in side})
     if len(shapes) > 1:
         raise UserError(

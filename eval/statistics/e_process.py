@@ -5,10 +5,11 @@ on the problems have an expectation of at most 1 where there is nothing to find,
 
 - `symmetric`: product over problems of 2 / (1 + exp(-2 l D)). If the models are exchangeable on each problem, as the
   gate's permutation test supposes too, D has either sign with chance 1/2 whatever its size, and the two values average
-  to 1. So l may depend on the sizes: it is c over the root of the sum of D squared, averaged over c.
+  to 1. So l may depend on the sizes: it is c over the root of the sum of D squared, averaged over c. A loss beyond a
+  margin is tested in the same way, with D shifted by the margin.
 - `bounded`: product over problems of 1 + l ((1 + D) / (1 + m) - 1), averaged over l. For D with a mean of at most m
   over problems like these, whatever its distribution (Waudby-Smith and Ramdas 2024, "Estimating means of bounded
-  random variables by betting", JRSS B 86:1, arXiv:2010.09686). Margins and intervals rest on it.
+  random variables by betting", JRSS B 86:1, arXiv:2010.09686). Intervals and "loss excluded" rest on it.
 
 Rounds share problems and completions, so their bets are not multiplied: of R planned rounds, each gets 1/R of the
 stake. What the rounds so far have won is an e-process: it never falls, and in the end it is an average of e-values. The
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, special
 
-from eval.statistics import Estimate
+from eval.statistics import Estimate, skewed_changes
 
 Floats = npt.NDArray[np.float64]
 SCALES = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0])  # c above; the best one is the sum of D over its root square
@@ -78,11 +79,13 @@ def p_value(least: Sequence[Floats], most: Sequence[Floats], planned: int, margi
         margin: a loss up to this fraction is none.
     """
     gained = float(least[-1].mean() + most[-1].mean()) > 0
-    if margin and not gained:
-        won = [bounded(one, -margin, above=False) for one in most]
-    else:
-        won = [symmetric(one, above=gained) for one in (least if gained else most)]
-    return min(1.0, 2 * math.exp(-min(over_rounds(won, planned), LARGEST)))
+    null = 0.0 if gained else -margin
+    won = [symmetric(one - null, above=gained) for one in (least if gained else most)]
+    last = (least if gained else most)[-1]
+    if (float(last.mean()) - null) * (1 if gained else -1) <= 0:
+        return 1.0
+    unseen = 0.0 if np.isin(last, (-1, 0, 1)).all() and not null else skewed_changes.chance_of_none([last], null)
+    return min(1.0, max(2 * math.exp(-min(over_rounds(won, planned), LARGEST)), unseen))
 
 
 def interval(rounds: Sequence[Floats], planned: int, alpha: float = 0.05) -> Estimate:

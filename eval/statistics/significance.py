@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from eval.statistics import skewed_changes
+
 Floats = npt.NDArray[np.float64]
 ALPHA, POWER = 0.05, 0.8
 DRAWS = 100_000  # of the permutation test over several benchmarks; its p-value is good to about 0.0007 at 0.05
@@ -180,9 +182,14 @@ def needed(n: int, difference: float, parts: Spread, alpha: float = ALPHA, power
         alpha: two-sided level.
         power: chance of finding the difference.
     """
-    factor = float(stats.t.ppf(1 - alpha / 2, n - 1) + stats.t.ppf(power, n - 1))
-    limit = factor * math.sqrt(parts.between / n)
-    room = n * (difference / factor) ** 2 - parts.between
+    reach = float(stats.t.ppf(power, n - 1))
+    factor, unseen = float(stats.t.ppf(1 - alpha / 2, n - 1)) + reach, skewed_changes.needed_mean(n, alpha)
+    least = math.sqrt(parts.between / n)
+    limit = max(factor * least, unseen + reach * least)
+    error = min(difference / factor, max(0.0, difference - unseen) / reach)
+    if (parts.between + parts.within) / n <= (difference / factor) ** 2:
+        error = difference / factor
+    room = n * error**2 - parts.between
     repeats = max(1, math.ceil(parts.within / room - 1e-9)) if room > 0 else None
     normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power))
     problems = math.ceil((parts.between + parts.within) * (normal / difference) ** 2)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
 
+from eval.statistics import skewed_changes
 from eval.statistics.significance import ALPHA, POWER, mcnemar_power
 
 DATASETS = 400  # simulated to get the power: good to 2 % at 80 %
@@ -16,7 +17,9 @@ Counts = npt.NDArray[np.int64]
 Pair = tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]
 
 
-def smallest_detectable(parts: Sequence[Pair], alpha: float = ALPHA, power: float = POWER) -> float | None:
+def smallest_detectable(
+    parts: Sequence[Pair], alpha: float = ALPHA, power: float = POWER, margin: float = 0.0
+) -> float | None:
     """The smallest true difference that the test would have found with this power; None if it would have found none.
 
     The difference is a gain, the same on every benchmark: each wrong answer of one side turns right with the same
@@ -28,13 +31,15 @@ def smallest_detectable(parts: Sequence[Pair], alpha: float = ALPHA, power: floa
             difference is taken out. With several benchmarks the test is that of their mean.
         alpha: two-sided level.
         power: chance of finding the difference.
+        margin: the difference is a loss that is tested against this one.
     """
     if np.mean([first.mean() + second.mean() for first, second in parts]) > 1:
         parts = [(~first, ~second) for first, second in parts]
     room = float(min(1 - min(first.mean(), second.mean()) for first, second in parts))
     if room <= 0 or min(len(first) for first, _ in parts) < 2:
         return None
-    if len(parts) == 1 and parts[0][0].shape[1] == 1:
+    single = all(first.shape[1] == 1 for first, _ in parts)
+    if len(parts) == 1 and single and not margin:
         first, second = parts[0]
         discordant = float(np.mean(first != second)) - abs(float(second.mean() - first.mean()))
 
@@ -43,10 +48,13 @@ def smallest_detectable(parts: Sequence[Pair], alpha: float = ALPHA, power: floa
 
     else:
         simulated = [_Simulated(*part, seed) for seed, part in enumerate(parts)]
-        scales = [1.0] if len(parts) == 1 else [1 / first.size for first, _ in parts]
 
         def power_at(difference: float) -> float:
-            return float(np.mean(_permutation([part.differences(difference) for part in simulated], scales) <= alpha))
+            values = [part.differences(difference) / part.repeats - margin for part in simulated]
+            p = _permutation(values, 1 / simulated[0].repeats if len(parts) == 1 and not margin else 0.0)
+            if not single or margin:
+                p = np.maximum(p, skewed_changes.p_values([-margin - part for part in values], -margin))
+            return float(np.mean((p <= alpha) & (sum(part.mean(axis=1) for part in values) > 0)))
 
     if power_at(room) < power:
         return None
@@ -59,35 +67,37 @@ class _Simulated:
     def __init__(self, first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_], seed: int) -> None:
         n, self.repeats = first.shape
         random = np.random.default_rng(seed)
-        low, high = sorted((first.sum(axis=1), second.sum(axis=1)), key=lambda counts: int(counts.sum()))
+        low, high = sorted((first, second), key=lambda side: int(side.sum()))
+        # Repeats that are copies, as greedy ones are, turn right together.
+        self.copies = self.repeats if bool((high == high[:, :1]).all()) else 1
+        low, high = low.sum(axis=1), high.sum(axis=1) // self.copies
         rows = random.integers(0, n, (DATASETS, n))
         # The side with more right answers loses some at random, so that no difference is left.
         self.low: Counts = low[rows]
-        self.high: Counts = random.binomial(high[rows], low.sum() / max(1, high.sum()))
+        self.high: Counts = random.binomial(high[rows], low.sum() / max(1, self.copies * high.sum()))
         self.room, self.seed = 1 - float(low.mean()) / self.repeats, seed + 1
 
     def differences(self, gain: float) -> Counts:
         """Differences in right answers per data set and problem after a gain on average of this fraction."""
         random = np.random.default_rng(self.seed)  # the same numbers for every gain
-        gained = random.binomial(self.repeats - self.high, min(1.0, gain / self.room))
-        return np.asarray(self.high + gained - self.low, dtype=np.int64)
+        gained = random.binomial(self.repeats // self.copies - self.high, min(1.0, gain / self.room))
+        return np.asarray(self.copies * (self.high + gained) - self.low, dtype=np.int64)
 
 
-def _permutation(parts: Sequence[Counts], scales: Sequence[float]) -> Floats:
+def _permutation(parts: Sequence[Floats], distance: float) -> Floats:
     """Two-sided p-values of many permutation tests of the mean over benchmarks, by an Edgeworth series.
 
     (`significance.permutation` is exact but takes one test at a time.) At least 2 / 2^m with m changed problems.
 
     Args:
-        parts: per benchmark, differences as whole numbers of shape (tests, problems).
-        scales: what they are multiplied by before they are added. 1 for a single benchmark.
+        parts: per benchmark, differences of shape (tests, problems).
+        distance: between possible values of a difference, if all are its multiples; else 0.
     """
-    scaled = [part * scale for part, scale in zip(parts, scales, strict=True)]
+    scaled = [part / part.shape[1] for part in parts]
     sums = np.abs(sum(part.sum(axis=1) for part in scaled))
-    squares = np.maximum(sum((part**2).sum(axis=1) for part in scaled), 1e-12)
+    squares = np.maximum(sum((part**2).sum(axis=1) for part in scaled), 1e-30)
     excess = -2 * sum((part**4).sum(axis=1) for part in scaled) / squares**2
-    gap = 1.0 if len(parts) == 1 else 0.0  # half of the distance between sums of whole numbers
-    z = np.maximum(sums - gap, 0) / np.sqrt(squares)
+    z = np.maximum(sums - distance / parts[0].shape[1], 0) / np.sqrt(squares)  # half of the distance between sums
     tail = stats.norm.sf(z) + stats.norm.pdf(z) * excess / 24 * (z**3 - 3 * z)
     smallest = 2.0 ** (1 - np.sum([np.count_nonzero(part, axis=1) for part in parts], axis=0))
     return np.asarray(np.clip(2 * tail, smallest, 1.0), dtype=np.float64)

@@ -1,6 +1,7 @@
 """Recipe against recipe: error rates over seeds and problems, components, independent implementations, the command."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import optimize, stats
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.statistics import recipe_difference
+from contracts import provenance
 from tests.unit.test_compare_checkpoints import graded, process, sample, save
 from tests.user_errors import printed_code, refused
 
@@ -177,3 +179,55 @@ def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_pa
     (chosen,) = training_runs.read_correct_answers([[folder]], "chosen")[0]["questions"]
     assert chosen.shape == (40, 1) and chosen.sum() == 0
     assert training_runs.read_correct_answers([[folder]])[0]["questions"][0].sum() == 10
+
+
+def test_copies_of_a_training_are_no_seeds(tmp_path):
+    a, b = folders(tmp_path, "a", 2, 0.3), folders(tmp_path, "b", 2, 0.4)
+    copy = tmp_path / "copy" / "graded"
+    shutil.copytree(a[0], copy)
+    for sides in ([[*a, copy], b], [a, [b[0], copy]]):  # on one side, and A against A
+        with refused("repeated-training", same="completions"):
+            training_runs.read_correct_answers(sides)
+    for folder, seed in ((a[0], 9), (copy, 10)):  # the same weights, sampled again
+        save(folder / "step-10", graded(sample(60, 4, 0.3, seed), step=10))
+        provenance.write(folder / "step-10" / "questions.parquet", samples={"model_sha256": "1f"})
+    with refused("repeated-training", same="weights"):
+        training_runs.read_correct_answers([[*a, copy], b])
+    for folder, seed in ((a[0], 9), (copy, 10)):  # trained twice with one seed
+        save(folder / "step-10", graded(sample(60, 4, 0.3, seed), step=10, run="x/y/seed-0"))
+        provenance.write(folder / "step-10" / "questions.parquet", samples={"model_sha256": str(seed)})
+    with refused("repeated-training", same="run and seed"):
+        training_runs.read_correct_answers([[*a, copy], b])
+    training_runs.read_correct_answers([a, [b[0], copy]])  # the same seed on the other side is another training
+
+
+def test_copied_answers_are_refused_by_the_test_itself():
+    run = sample(60, 4, 0.5, 0)
+    with refused("repeated-training"):
+        recipe_difference.compare({"x": [run, run, sample(60, 4, 0.5, 1)]}, {"x": recipe_of_sevens()})
+    solved = np.ones((60, 4), bool)  # nothing says that these are copies
+    recipe_difference.compare({"x": [solved, solved]}, {"x": recipe_of_sevens()})
+
+
+def recipe_of_sevens():
+    return [sample(60, 4, 0.7, seed) for seed in (7, 77)]
+
+
+def test_runs_of_a_side_end_at_one_step(tmp_path):
+    a, b = folders(tmp_path, "a", 2, 0.3), folders(tmp_path, "b", 2, 0.4, steps=(0, 20))
+    assert [training_runs.last_steps(side) for side in training_runs.comparable_recipes([a, b], "last", None, ())] == [
+        [10, 10], [20, 20],
+    ]  # fmt: skip
+    save(a[0] / "step-16", graded(sample(60, 4, 0.3, 5), step=16))
+    with refused("different-last-steps", steps=[16, 10]):
+        training_runs.read_correct_answers([a, b])
+    training_runs.read_correct_answers([a, b], accepted=["steps"])
+    training_runs.read_correct_answers([a, b], "chosen")
+
+
+def test_earlier_checkpoints_may_have_other_repeats(tmp_path):
+    a, b = folders(tmp_path, "a", 2, 0.3), folders(tmp_path, "b", 2, 0.4)
+    save(a[0] / "step-4", graded(sample(60, 2, 0.3, 5), step=4))
+    save(b[1] / "step-4", graded(sample(60, 8, 0.9, 6), step=4))
+    sides = training_runs.read_correct_answers([a, b], "chosen")
+    assert {run.shape for side in sides for run in side["questions"]} == {(60, 2)}

@@ -1,0 +1,99 @@
+"""Skewed changes and margins: error rates and power of the gate, and its parts against a second implementation."""
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from analysis.compare_checkpoints import paired_answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
+from eval.statistics import e_process, significance, skewed_changes, smallest_difference
+
+
+def pair(random, before, after, k):
+    """Answers of both sides by the true chances, each of shape (problems,)."""
+    first, second = (random.random((len(p), k)) < p[:, None] for p in (before, after))
+    return PairedAnswers(first, second, np.zeros_like(first), np.zeros_like(first))
+
+
+def even_loss(random, n, k, loss):
+    before = random.beta(0.5, 0.5, n)
+    return pair(random, before, before * (1 - 2 * loss), k)
+
+
+@pytest.mark.parametrize("null", [0.0, -0.02])
+def test_the_ratio_is_that_of_the_weights_that_make_the_mean_null(null):
+    """The weights are searched directly, with a weight for the unseen change that counts nothing."""
+    values = np.random.default_rng(0).normal(0.1, 0.2, 12).clip(-1, 1)
+    n, unseen = len(values), min(-0.5, values.min())
+
+    def loss(logits):
+        weights = np.exp(logits - np.logaddexp.reduce(logits))
+        return -np.log(np.maximum(n * weights[:n], 1e-300)).sum(), weights
+
+    support = np.append(values, unseen if null == 0 else -0.5)
+    constraint = {"type": "eq", "fun": lambda x: loss(x)[1] @ support - null}
+    best = optimize.minimize(lambda x: loss(x)[0], np.append(np.zeros(n), -9.0), constraints=constraint, tol=1e-12)
+    expected = 2 * stats.t.sf(np.sqrt(2 * best.fun), n - 1)
+    gap = values.mean() - null
+    none_here = (1 + gap / (0.5 + abs(null))) ** -n
+    assert skewed_changes.p_values([values[None]], null)[0] == pytest.approx(max(expected, none_here), rel=0.02)
+
+
+def test_the_needed_mean_is_where_the_chance_of_none_is_alpha():
+    for n in (30, 500):
+        mean = skewed_changes.needed_mean(n, 0.05)
+        assert skewed_changes.chance_of_none([np.full(n, mean)]) == pytest.approx(0.05)
+    assert significance.needed(30, 0.04, significance.Spread(0.0, 0.2)).repeats is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "k", "rare", "loss"), [(30, 64, 0.05, 0.5), (30, 64, 0.1, 0.5), (100, 64, 0.05, 0.9)])
+def test_skewed_changes_without_a_mean_give_few_verdicts(n, k, rare, loss):
+    random, hits, old = np.random.default_rng(n), [], []
+    for _ in range(400):
+        before = np.full(n, max(loss, 1 - loss))
+        after = np.where(random.random(n) < rare, before - loss, before + rare * loss / (1 - rare))
+        answers = pair(random, before, after.clip(0, 1), k)
+        hits.append(paired_answers.p_value([answers], 0.0) <= 0.05)
+        old.append(significance.permutation(answers.counts) <= 0.05)
+    assert np.mean(hits) <= 0.07 < np.mean(old) + 0.02  # 5 % and the noise of 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "k", "least"), [(30, 16, 0.75), (30, 64, 0.9), (40, 64, 0.95)])
+def test_an_even_loss_of_ten_points_is_worse_with_a_margin_of_one_too(n, k, least):
+    random = np.random.default_rng(n + k)
+    pairs = [even_loss(random, n, k, 0.1) for _ in range(40)]
+    assert np.mean([paired_answers.p_value([one], 0.01) <= 0.05 for one in pairs]) >= least
+    counts = [k // 4, k // 2, k]
+    looks = [[one.first_repeats(count).counts / count for count in counts] for one in pairs]
+    assert np.mean([e_process.p_value(look, look, len(look), 0.01) <= 0.05 for look in looks]) >= least - 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "k", "margin"), [(30, 16, 0.05), (100, 4, 0.02)])
+def test_a_loss_of_the_margin_is_not_worse(n, k, margin):
+    random = np.random.default_rng(n)
+    p = [paired_answers.test([even_loss(random, n, k, margin)], margin) for _ in range(100)]
+    assert np.mean([one.p_value <= 0.05 for one in p]) <= 0.08
+    assert {one.name.split(" of ")[0] for one in p} >= {"permutation and empirical likelihood"}
+
+
+@pytest.mark.slow
+def test_the_detectable_loss_is_that_of_the_test_with_the_margin():
+    random = np.random.default_rng(3)
+    one = even_loss(random, 40, 16, 0.0)
+    stated = smallest_difference.smallest_detectable([(one.first, one.second)], margin=0.03)
+    assert stated > smallest_difference.smallest_detectable([(one.first, one.second)]) + 0.01
+    hits = [paired_answers.p_value([even_loss(random, 40, 16, stated)], 0.03) <= 0.05 for _ in range(80)]
+    assert 0.65 <= np.mean(hits) <= 0.95
+
+
+def test_copies_of_a_repeat_count_as_one():
+    random = np.random.default_rng(1)
+    first, second = (random.random((60, 1)) < 0.5 for _ in "ab")
+    copied = [np.repeat(side, 16, axis=1) for side in (first, second)]
+    one, many = (smallest_difference.smallest_detectable([tuple(pair)]) for pair in ((first, second), copied))
+    assert many == pytest.approx(one, abs=0.03)
+    none = np.zeros_like(copied[0])
+    assert PairedAnswers(*copied, none, none).has_copies
