@@ -12,7 +12,7 @@ import math
 from collections.abc import Collection
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.comparison import (
@@ -61,28 +61,95 @@ def _difference(correct: Correct, score: PublishedScore, problems: str) -> tuple
     return float(correct.mean()) - score.accuracy, error, df
 
 
-def _difference_estimate(difference: tuple[float, float, float]) -> Estimate:
-    gap, error, df = difference
-    half = float(stats.t.ppf(0.975, df)) * error
-    return Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half))
+def _design_effects(correct: Correct, score: PublishedScore, problems: str) -> tuple[float, float]:
+    """Variance of each side's accuracy p, ours and the published one, divided by p(1-p).
+
+    Where an accuracy is near 0 or 1, its observed variance says little and is mixed with its bound, as in
+    statistics.mean_over_problems: p(1-p) over the problems, or on the same problems over all answers.
+    """
+    n, k = correct.shape
+    repeats = (score.repeats or 1) if score.deviation is not None else 1
+    bounds = (1 / n, 1 / n) if problems == LIKE else (1 / (n * k), 1 / (n * repeats))
+    sides = ((float(correct.mean()), _own_error(correct, problems)), (score.accuracy, _their_error(score, problems)))
+    effects = []
+    for (p, (error, _)), bound in zip(sides, bounds, strict=True):
+        rarer = min(p, 1 - p)
+        weight = (1 - 2 * rarer) * statistics.accuracy.RARE / (statistics.accuracy.RARE + n * rarer)
+        observed = min(bound, error**2 / (p * (1 - p))) if 0 < p < 1 else bound
+        effects.append((1 - weight) * observed + weight * bound)
+    return effects[0], (effects[1] if problems == LIKE else max(effects[1], effects[0] * bounds[1] / bounds[0]))
+
+
+def _wilson_difference(correct: Correct, score: PublishedScore, problems: str, tail: float) -> Estimate:
+    """The difference with Wilson's intervals of both sides (Newcombe 1998), which hold near 0 and 100 % too.
+
+    Args:
+        correct: our answers.
+        score: the published one.
+        problems: of QUESTIONS.
+        tail: chance on each side of the interval.
+    """
+    z = float(stats.norm.isf(tail))
+    sides = []
+    for p, effect in zip(
+        (float(correct.mean()), score.accuracy), _design_effects(correct, score, problems), strict=True
+    ):
+        weight = z**2 * effect
+        center, half = (
+            (p + weight / 2) / (1 + weight),
+            z * math.sqrt(effect * (p * (1 - p) + weight / 4)) / (1 + weight),
+        )
+        sides.append(Estimate(p, center - half, center + half))
+    return statistics.independent_difference(sides[1], sides[0])
+
+
+def _wilson_p_value(correct: Correct, score: PublishedScore, problems: str, null: float) -> float:
+    """Two-sided p-value at which the interval of `_wilson_difference` ends at the null hypothesis."""
+    above = float(correct.mean()) - score.accuracy > null
+
+    def beyond(logarithm: float) -> float:
+        limits = _wilson_difference(correct, score, problems, math.exp(logarithm) / 2)
+        return (limits.low - null) if above else (null - limits.high)
+
+    least = math.log(1e-9)
+    if beyond(least) > 0:
+        return math.exp(least)
+    return math.exp(optimize.brentq(beyond, least, 0.0)) if beyond(0.0) > 0 else 1.0
+
+
+def _difference_estimate(correct: Correct, score: PublishedScore, problems: str) -> Estimate:
+    """The difference with the wider of both intervals, on either side."""
+    gap, error, df = _difference(correct, score, problems)
+    half, wilson = float(stats.t.ppf(0.975, df)) * error, _wilson_difference(correct, score, problems, 0.025)
+    return Estimate(gap, max(-1.0, min(gap - half, wilson.low)), min(1.0, max(gap + half, wilson.high)))
 
 
 def _benchmark_result(
     name: str, correct: Correct, score: PublishedScore, alpha: float, margin: float, problems: str
 ) -> BenchmarkResult:
-    """The result on one benchmark, not yet decided. `alpha` is the level of Holm's first step."""
+    """The result on one benchmark, not yet decided. `alpha` is the level of Holm's first step.
+
+    A verdict needs two tests: Welch's, and Wilson's intervals, as Welch's is wrong near 0 and 100 %.
+    """
     gap, error, df = _difference(correct, score, problems)
-    null = -margin if gap < 0 else 0.0
-    p = float(2 * stats.t.sf(abs(gap - null) / error, df)) if not (margin and -margin <= gap < 0) else 1.0
+    null, p = (-margin if gap < 0 else 0.0), 1.0
+    if not (margin and -margin <= gap < 0):
+        p = float(2 * stats.t.sf(abs(gap - null) / error, df))
+        p = max(p, _wilson_p_value(correct, score, problems, null))
     theirs = stats.norm.ppf(0.975) * (score.error if problems == LIKE else score.error_on_same_problems)
     factor = stats.t.ppf(1 - alpha / 2, df) + stats.t.ppf(significance.POWER, df)
+    estimate = _difference_estimate(correct, score, problems)
+    wilson = _wilson_difference(correct, score, problems, 0.025)
+    largest_error = max(error, (wilson.high - wilson.low) / 2 / float(stats.norm.ppf(0.975)))
+    excluded = gap + margin > stats.t.ppf(1 - alpha, df) * error
     return BenchmarkResult(
         name, "cannot tell", len(correct), (score.repeats, correct.shape[1]),
         Estimate(score.accuracy, max(0.0, score.accuracy - theirs), min(1.0, score.accuracy + theirs)),
-        statistics.avg_at_k(correct), _difference_estimate((gap, error, df)), p,
-        detectable=float(factor * error),
-        margin_excluded=bool(gap + margin > stats.t.ppf(1 - alpha, df) * error) if margin else None,
-        test="unpaired, tolerance from n and k",
+        statistics.avg_at_k(correct), estimate, p,
+        detectable=float(factor * largest_error),
+        margin_excluded=bool(excluded and _wilson_difference(correct, score, problems, alpha).low > -margin)
+        if margin else None,
+        test="unpaired, tolerance from n and k: Welch and Wilson",
     )  # fmt: skip
 
 
@@ -152,7 +219,7 @@ def compare(
 def _other_question(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, problems: str) -> str:
     """The difference by the question that was not asked, as a note."""
     other, question = (LIKE, "on problems like these") if problems == SAME else (SAME, "on these same problems")
-    gap = _difference_estimate(_difference(graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], other))
+    gap = _difference_estimate(graded_checkpoint.correct(checkpoint.tables[name]), row.scores[name], other)
     return (
         f"{name}: {question} the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}] "
         f"points (--problems {other})"

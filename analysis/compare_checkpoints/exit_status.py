@@ -18,7 +18,9 @@ from system.errors import message
 from system.text_safety import protect_output
 
 NOT_WORSE, WORSE, NOT_COMPARABLE, ERROR = 0, 1, 2, 3
-WITHOUT_VERDICT = ("not-comparable", "too-few-seeds", "different-problems")  # codes of errors
+WITHOUT_VERDICT = (  # codes of errors
+    "not-comparable", "too-few-seeds", "different-problems", "repeated-training", "different-last-steps",
+)  # fmt: skip
 
 
 class Parser(argparse.ArgumentParser):

@@ -102,6 +102,7 @@ def _notes(
         notes.append(
             f"the repeats of each problem have one verdict on {', '.join(copies)}, as greedy ones do: they count as one"
         )
+    notes += [note for line in lines if (note := _settling_note(line, answers, alpha))]
     notes += [_unseen_note(line, margin) for line in lines if line.verdict == "cannot tell" and _is_unseen(line, alpha)]
     notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
     notes += [
@@ -163,6 +164,22 @@ def _mean_result(
 def _disagrees_with_interval(line: BenchmarkResult) -> bool:
     gap = line.difference
     return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
+
+
+def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], alpha: float) -> str:
+    """What the test could have seen, and how many samples would settle a difference as large as the observed one."""
+    pair = answers.get(line.benchmark)
+    if line.verdict != "cannot tell" or pair is None or line.detectable is None:
+        return ""
+    text = f"{line.benchmark}: a true difference of {100 * line.detectable:.1f} points would have been seen in 80 %"
+    parts, gap = significance.spread(pair.first, pair.second), line.difference
+    if parts is None or gap is None or gap.value == 0 or pair.has_copies:
+        return text
+    need = significance.needed(line.n_problems, abs(gap.value), parts, alpha)
+    more = (
+        f"{need.repeats:,} repeats" if need.repeats else f"about {need.problems:,} problems; no number of repeats does"
+    )
+    return f"{text}; one of {100 * abs(gap.value):.1f}, as observed, takes {more}"
 
 
 def _is_unseen(line: BenchmarkResult, alpha: float) -> bool:

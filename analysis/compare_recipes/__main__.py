@@ -133,6 +133,8 @@ def report_text(
         f"it after Holm's correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power at "
         "these degrees of freedom.",
     ]
+    if min(seeds for line in results for seeds in line.seeds) == 2:
+        parts += ["Two seeds on a side: p-values are doubled, as the spread of two says little; train a third."]
     if by_measure:
         parts += ["\nSeveral samples per problem (95 % intervals, not adjusted, no verdict):\n"]
         parts += [markdown(pass_at_k_frame(by_measure))]

@@ -243,7 +243,8 @@ def compare(
 ) -> list[RecipeResult]:
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
 
-    A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects.
+    A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects. With two seeds on a
+    side, p-values are doubled: the spread of two says little (studies/verdict_attacks).
 
     Args:
         a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).
@@ -254,18 +255,16 @@ def compare(
         UserError: a side has fewer than two runs, or problems or repeats differ.
     """
     family, lines = len(a) + (len(a) > 1), []
+    doubled = 2 if min(len(runs) for side in (a, b) for runs in side.values()) == 2 else 1
+    line_alpha = alpha / family / doubled
     for name in a:
         _check_runs(name, (a[name], b[name]))
         lines.append(
-            _compared_line(
-                name, [(_run_means(a[name]), _run_means(b[name]))], components(a[name], b[name]), alpha / family
-            )
+            _compared_line(name, [(_run_means(a[name]), _run_means(b[name]))], components(a[name], b[name]), line_alpha)
         )
     if len(a) > 1:
-        lines.append(
-            _compared_line(MEAN, [(_run_means(a[name]), _run_means(b[name])) for name in a], None, alpha / family)
-        )
-    adjusted = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in lines])
+        lines.append(_compared_line(MEAN, [(_run_means(a[name]), _run_means(b[name])) for name in a], None, line_alpha))
+    adjusted = significance.holm([min(1.0, doubled * max(line.welch.p_value, line.crossed.p_value)) for line in lines])
     return [_with_verdict(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
 
 

@@ -1,8 +1,9 @@
 """The registry of published figures."""
 
+import numpy as np
 import pytest
 
-from analysis.compare_checkpoints import published_baselines
+from analysis.compare_checkpoints import against_published, published_baselines
 from system.errors import UserError
 from tests.user_errors import refused
 
@@ -47,3 +48,15 @@ def test_search_by_words():
     assert published_baselines.search("report 7b-base simplerl", published_baselines.load()) == [
         "report/simplerl/Qwen2.5-Math-7B-Base"
     ]
+
+
+def test_near_zero_few_right_answers_are_not_better_than_a_row_without_any():
+    right = np.zeros((30, 64), bool)
+    right[:9, 0] = True  # 9 of 1,920 beside 0 of 300: Fisher's exact test has p = 0.6
+    row = published_baselines.PublishedScore(0.0, 0.0, 30, 10)
+    full = published_baselines.PublishedScore(1.0, 0.0, 30, 10)
+    for answers, score in ((right, row), (~right, full)):
+        line = against_published._benchmark_result("x", answers, score, 0.05, 0.0, against_published.SAME)
+        assert line.p_value > 0.2 and line.difference.low < 0 < line.difference.high
+    right[:, :6] = True  # 10 % of all is more
+    assert against_published._benchmark_result("x", right, row, 0.05, 0.0, against_published.SAME).p_value < 0.001
