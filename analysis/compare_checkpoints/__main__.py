@@ -28,6 +28,7 @@ from analysis.compare_checkpoints import (
     paired_comparison,
     published_baselines,
     samples_needed,
+    selection,
     sequential,
 )
 from contracts import steps
@@ -70,7 +71,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
             code="unknown-name", name=arguments.checkpoint,
         )  # fmt: skip
     checkpoint = graded_checkpoint.read(samples, arguments.checkpoint_name or arguments.checkpoint)
-    levels = {"alpha": arguments.alpha, "margin": arguments.margin_points / 100}
+    levels = {"alpha": arguments.alpha / arguments.candidates, "margin": arguments.margin_points / 100}
     baseline_samples = locate_samples(arguments.baseline, arguments.results)
     changed = {}
     if baseline_samples is None:
@@ -85,6 +86,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
             ungradable=arguments.ungradable / 100, ties=arguments.ties, **levels,
         )  # fmt: skip
         changed = comparison_output.all_changed_problems(result, checkpoint, baseline)
+    result = selection.with_selection(result, samples, arguments.candidates, arguments.output)
     if arguments.output:
         comparison_output.write(result, changed, arguments.output)
     print(FORMATS[arguments.format](result))
@@ -136,6 +138,10 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--baseline-name")
     parser.add_argument("--benchmark", nargs="+", help="default: all that either side has")
     comparison.add_level_options(parser)
+    parser.add_argument(
+        "--candidates", type=int, default=1, metavar="N",
+        help="checkpoints of which this one was chosen by these scores; divides the level",
+    )  # fmt: skip
     parser.add_argument("--accept", nargs="+", choices=graded_checkpoint.ACCEPTABLE, default=[], help="what may differ")
     parser.add_argument(
         "--ungradable", type=float, default=100 * graded_checkpoint.UNGRADABLE, metavar="PERCENT",

@@ -58,6 +58,7 @@ class Comparison:
     lines: tuple[BenchmarkResult, ...]
     regressions: tuple[MeasureChange, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    looks: tuple[dict[str, int], ...] = ()  # repeats by benchmark, each time that this pair was compared
 
     @property
     def exit_status(self) -> int:
@@ -118,6 +119,8 @@ def add_level_options(parser: argparse.ArgumentParser) -> None:
 
 def check_level_options(arguments: argparse.Namespace) -> None:
     """Raise UserError unless the options of `add_level_options` are in range."""
+    if getattr(arguments, "candidates", 1) < 1:
+        raise UserError("--candidates has to be 1 or more", code="argument-out-of-range")
     if not (0 < arguments.alpha < 1 and 0 <= arguments.margin_points <= 100):
         raise UserError(
             "--alpha has to be between 0 and 1, --margin from 0 to 100 points", code="argument-out-of-range"

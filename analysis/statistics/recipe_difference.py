@@ -244,7 +244,7 @@ def compare(
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
 
     A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects. With two seeds on a
-    side, p-values are doubled: the spread of two says little (studies/verdict_attacks).
+    side, p-values are doubled: the spread of two says little (studies/gate_validation).
 
     Args:
         a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).

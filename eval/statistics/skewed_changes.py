@@ -11,7 +11,7 @@ do not suppose it; a verdict needs all three:
 - If such problems exist in just the share that makes the mean zero, the chance that none is among these.
 
 So "at most 5 %" holds for changes of up to HIDDEN. Rare larger ones, none of them among few problems, no test of the
-mean excludes that finds small differences. Error rates: studies/verdict_attacks.
+mean excludes that finds small differences. Error rates: studies/gate_validation.
 """
 
 from __future__ import annotations

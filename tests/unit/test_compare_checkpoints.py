@@ -257,3 +257,34 @@ def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
     arguments = parser.parse_args(["--difference=2", "--change=0", "--accuracy=100"])
     assert arguments.run(arguments) == 0
     assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it
+
+
+def test_other_checkpoints_and_earlier_looks_are_said(tmp_path, capsys):
+    for step, k in ((0, 4), (10, 4), (20, 4)):
+        save(tmp_path / "run" / f"step-{step}", graded(sample(30, k, 0.5, step), step=step))
+
+    def notes(*more):
+        run = tmp_path / "run"
+        gate.main(
+            [
+                "compare",
+                "--checkpoint",
+                f"{run / 'step-20'}",
+                "--baseline",
+                f"{run / 'step-0'}",
+                *more,
+                "--output",
+                f"{tmp_path / 'out'}",
+            ]
+        )
+        return json.loads((tmp_path / "out" / "comparison.json").read_text())
+
+    first = notes()
+    assert any("--candidates 2" in note for note in first["notes"]) and len(first["looks"]) == 1
+    assert not any("compared before" in note for note in notes()["notes"])  # the same samples are no other look
+    assert notes("--candidates", "2")["alpha"] == 0.025
+    for step in (0, 20):
+        save(tmp_path / "run" / f"step-{step}", graded(sample(30, 8, 0.5, step), step=step))
+    again = notes()
+    assert any("× 4" in note and "compared before" in note for note in again["notes"]) and len(again["looks"]) == 2
+    capsys.readouterr()
