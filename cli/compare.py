@@ -58,6 +58,10 @@ class Comparing(model_options.BenchmarksCommand):
     "--accept", multiple=True, type=click.Choice(("prompt", "protocol", "grader", "subset", "steps")),
     help="What may differ between the sides, or be missing.",
 )  # fmt: skip
+@click.option(
+    "--candidates", type=click.IntRange(1), metavar="N",
+    help="Checkpoints of which B was chosen by these scores (default: 1).",
+)  # fmt: skip
 @click.option("--margin", type=float, metavar="POINTS", help="A loss up to this is not called worse (default: 0).")
 @click.option("--ties", type=click.Choice(TIES), help="Of maj@k (default: as the samples' source has them).")
 @click.option("--rule", type=click.Choice(("last", "chosen")), help="Of recipes: which checkpoint of each run counts.")
@@ -78,6 +82,8 @@ def command(
     am I above the published figure?         crosszero compare sober/Qwen2.5-Math-7B new.jsonl
     is one recipe better than another?       crosszero compare RUN OTHER_RUN --seeds 0,1,2
     the same of trainings made elsewhere     crosszero compare A0 A1 A2 against B0 B1 B2
+    is the best of 20 checkpoints better?    crosszero compare OLD NEW --candidates 20
+    is it at most one point worse?           crosszero compare OLD NEW --margin 1
 
     RUN is such as openr1/qwen2.5-math-7b. Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an
     error.
@@ -205,7 +211,7 @@ def compare_pair(
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
         sides = ["--checkpoint", new.name, "--baseline", baseline.name]
         names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
-        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", "ties")
+        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", "candidates", "ties")
         status = program.main(["compare", *sides, *names, *arguments, "--output", str(folder)])
     else:
         chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}

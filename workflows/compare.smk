@@ -40,7 +40,7 @@ rule compare_pair:
         baseline=lambda wildcards: COMPARISON.compared_samples("baseline"),
         baseline_name=config.get("baseline"),
         options=command_options(
-            config, "benchmarks", "accept", "problems", "margin", "ties"
+            config, "benchmarks", "accept", "problems", "margin", "candidates", "ties"
         ),
         settings=lambda wildcards: fingerprint(COMPARISON.reference_content()),
     shell:

@@ -31,6 +31,7 @@ OPTIONS = {  # of the comparing commands, by key of the configuration
     "accept": "--accept",
     "problems": "--problems",
     "margin": "--margin",
+    "candidates": "--candidates",
     "ties": "--ties",
     "rule": "--rule",
 }
