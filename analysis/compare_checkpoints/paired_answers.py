@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
-from eval.statistics import Correct, mean_bounds, significance, skewed_changes
+from eval.statistics import Correct, clusters, mean_bounds, significance, skewed_changes
+from eval.statistics.clusters import Codes
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -18,17 +19,24 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PairedAnswers:
-    """One benchmark: answers of baseline and checkpoint, each of shape (problems, repeats), with equal repeats."""
+    """One benchmark: answers of baseline and checkpoint, each of shape (problems, repeats), with equal repeats.
+
+    Problems of one of `clusters` (eval.statistics.clusters) are one observation of the test.
+    """
 
     first: Correct
     second: Correct
     first_ungradable: Correct
     second_ungradable: Correct
+    clusters: Codes | None = None
 
     @classmethod
     def read(cls, tables: tuple[pd.DataFrame, pd.DataFrame]) -> PairedAnswers:
         """From the graded tables of baseline and checkpoint."""
-        return cls(*map(graded_checkpoint.correct, tables), *map(graded_checkpoint.ungradable, tables))
+        (first, second), (one, two) = (
+            map(read, tables) for read in (graded_checkpoint.correct, graded_checkpoint.ungradable)
+        )
+        return cls(first, second, one, two, clusters.of_rows(tables[0]))
 
     @property
     def has_copies(self) -> bool:
@@ -68,8 +76,13 @@ class PairedAnswers:
 
     def first_repeats(self, count: int) -> PairedAnswers:
         """The answers of the first repeats alone."""
-        arrays = (self.first, self.second, self.first_ungradable, self.second_ungradable)
-        return PairedAnswers(*(array[:, :count] for array in arrays))
+        names = ("first", "second", "first_ungradable", "second_ungradable")
+        return replace(self, **{name: getattr(self, name)[:, :count] for name in names})
+
+    def beyond(self, counts: Counts, null: float) -> Floats:
+        """By cluster, values whose mean is the mean difference less `null`."""
+        gaps = clusters.sums(counts / self.repeats - null, self.clusters)
+        return np.asarray(gaps * (len(gaps) / len(counts)), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -100,14 +113,18 @@ def test(pairs: Sequence[PairedAnswers], margin: float) -> PairedTest:
     gained = sum(float(pair.counts.mean()) / pair.repeats for pair in pairs) > 0
     null = 0.0 if gained else -margin
     counts = [pair.lowest_counts if gained else pair.highest_counts for pair in pairs]
-    differences = [one / pair.repeats for one, pair in zip(counts, pairs, strict=True)]
-    shifted = [values - null for values in differences]
-    whole = not null and all(pair.repeats == 1 for pair in pairs)  # given who differs, their signs are symmetric
+    shifted = [pair.beyond(one, null) for one, pair in zip(counts, pairs, strict=True)]
+    differences = [values + null for values in shifted]
+    # Given which problems differ, their signs are symmetric.
+    whole = not null and all(pair.repeats == 1 and pair.clusters is None for pair in pairs)
     name = _test_name(pairs, null, whole)
     if sum(float(values.mean()) for values in shifted) * (1 if gained else -1) <= 0:
         return PairedTest(1.0, 0.0, name)
     exact = len(pairs) == 1 and not null
-    p = significance.permutation(counts[0]) if exact else significance.permutation_of_mean(shifted)
+    if exact:
+        p = significance.permutation(clusters.sums(counts[0], pairs[0].clusters))
+    else:
+        p = significance.permutation_of_mean(shifted)
     if whole:
         return PairedTest(p, 0.0, name)
     skewed = float(skewed_changes.p_values([values[None] for values in differences], null)[0])

@@ -119,8 +119,9 @@ def _benchmark_result(name: str, pair: PairedAnswers, alpha: float, margin: floa
     counts, k = pair.counts, pair.repeats
     return replace(
         _tested([pair], alpha, margin), benchmark=name, n_problems=len(counts), repeats=(k, k),
-        baseline=statistics.avg_at_k(pair.first), checkpoint=statistics.avg_at_k(pair.second),
-        difference=statistics.paired_difference(pair.first, pair.second),
+        baseline=statistics.avg_at_k(pair.first, clusters=pair.clusters),
+        checkpoint=statistics.avg_at_k(pair.second, clusters=pair.clusters),
+        difference=statistics.paired_difference(pair.first, pair.second, clusters=pair.clusters),
         gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=pair.ungradable, bounds=pair.bounds,
     )  # fmt: skip
 

@@ -107,7 +107,7 @@ def _runs_compared(first: RunResults, second: RunResults, benchmarks: tuple[str,
         sides = [run.correct(run.last, name) for run in (first, second)]
         fewest = min(side.shape[1] for side in sides)
         one, two = (side[:, :fewest] for side in sides)
-        answers.append(PairedAnswers(one, two, np.zeros_like(one), np.zeros_like(two)))
+        answers.append(PairedAnswers(one, two, np.zeros_like(one), np.zeros_like(two), first.clusters(name)))
     gap = checkpoint_difference.between_runs(first, second, benchmarks)
     return PairVerdict(first, second, benchmarks, "", gap, paired_answers.p_value(answers, 0.0))
 

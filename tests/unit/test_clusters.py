@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from analysis.compare_checkpoints import paired_answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_recipes import training_runs
 from analysis.compare_recipes.training_runs import GradedRun
 from analysis.results import RunResults
@@ -77,6 +79,18 @@ def test_recipes_are_compared_by_cluster() -> None:
     run = GradedRun([table], np.zeros(60, dtype=np.int64))
     (answers,) = training_runs.clustered_answers([{"sums": [run]}])
     assert answers["sums"][0].shape == (12, 1) and answers["sums"][0].mean() == pytest.approx(0.5)
+
+
+def test_the_gate_changes_the_signs_of_whole_clusters() -> None:
+    """Twelve gained problems of three texts are three gained texts, and no verdict; of twelve texts they are."""
+    first, second = np.zeros((60, 1), dtype=bool), (np.arange(60) < 12)[:, None]
+    none = np.zeros_like(first)
+    texts = np.concatenate([np.arange(12) // 4, np.arange(48) + 3]).astype(np.int64)
+    alone, together = (PairedAnswers(first, second, none, none, codes) for codes in (None, texts))
+    assert paired_answers.p_value([alone], 0.0) < 0.001
+    assert paired_answers.p_value([together], 0.0) >= 0.25
+    assert together.beyond(together.counts, 0.0).mean() == pytest.approx(0.2)
+    assert paired_answers.p_value([together, alone], 0.0) > paired_answers.p_value([alone, alone], 0.0)
 
 
 @pytest.mark.slow
