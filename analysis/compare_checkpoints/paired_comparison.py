@@ -178,7 +178,9 @@ def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], 
         return text
     need = significance.needed(line.n_problems, abs(gap.value), parts, alpha)
     more = (
-        f"{need.repeats:,} repeats" if need.repeats else f"about {need.problems:,} problems; no number of repeats does"
+        f"{need.repeats:,} repeats"
+        if need.repeats
+        else f"about {need.problems:,} problems with one repeat each; no number of repeats does"
     )
     return f"{text}; one of {100 * abs(gap.value):.1f}, as observed, takes {more}"
 

@@ -97,3 +97,10 @@ def test_copies_of_a_repeat_count_as_one():
     assert many == pytest.approx(one, abs=0.03)
     none = np.zeros_like(copied[0])
     assert PairedAnswers(*copied, none, none).has_copies
+
+
+def test_a_large_loss_among_many_gains_is_searched_to_the_end():
+    values = np.full(100, 0.09)
+    values[:2] = -0.9  # near the pole of the logarithm
+    best = optimize.minimize_scalar(lambda bet: -np.log1p(bet * values).sum(), bounds=(0, 1 / 0.9), method="bounded")
+    assert skewed_changes.p_values([values[None]])[0] == pytest.approx(2 * stats.t.sf((-2 * best.fun) ** 0.5, 99))
