@@ -144,6 +144,8 @@ class CommandParser(ABC):
     one_to_one: ClassVar[Mapping[str, Sequence[str]]]  # by key, the table of command.py
     extra: ClassVar[Mapping[str, str]]  # of the keys `more.…`, which run files do not have, those that are one setting
 
+    lora: ClassVar[Mapping[str, str]] = {}  # by key, the setting, where run files have no LoRA in this framework
+
     @cached_property
     def tables(self) -> dict[str, Any]:
         """command_parser.yaml."""

@@ -13,6 +13,7 @@ from frameworks.run_settings import Refused
 from system.errors import UserError
 
 ADJUSTED = ("batch.prompts_per_update", "rollout.gpus")  # refusals that other GPUs, or fewer at once, may mend
+MOST_CHANGES = 200  # each leaves a key out, fills one in, or fits the batch
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora")
 
 
@@ -57,7 +58,13 @@ class Rendering:
                 )
             self.refused["algorithm"] = f"{release} trains {', '.join(parser.algorithms)} alone"
             self.common["algorithm"] = parser.algorithms[0]
+        adapted = {key: self.common.pop(key) for key in list(self.common) if parser.lora and key.startswith("lora.")}
         flags = self._flags()
+        for key, value in adapted.items():
+            if key in parser.lora:
+                flags[parser.lora[key]] = (value, key)
+            elif value:
+                self.refused[key] = f"{release} has no setting for it"
         extra = parser.extra_settings(self.common)
         for key in self.common:
             if key.startswith("more.") and key not in {source for _, source in extra.values()}:
@@ -73,7 +80,7 @@ class Rendering:
         self.flags: Flags = flags | extra
 
     def _flags(self) -> Flags:
-        while True:
+        for _ in range(MOST_CHANGES):
             try:
                 run, stage = as_run(self.common, self.parser.framework)
                 self.launcher = self.parser.launcher(run, stage)
@@ -95,6 +102,11 @@ class Rendering:
                     del self.common[refusal.key]
                 else:
                     self._fill(refusal)
+        raise UserError(
+            f"no settings of {self.parser.tables['release']} fit the text after {MOST_CHANGES} changes; correct its "
+            "batch and GPUs",
+            code="no-fit",
+        )
 
     def _fill(self, refusal: Refused) -> None:
         """Take the framework's own default for what it needs and the text does not have."""
@@ -129,8 +141,15 @@ class Rendering:
         return False
 
     def _fits(self, changed: Mapping[str, Any]) -> bool:
-        try:
-            self.parser.stated_settings(*as_run({**self.common, **changed}, self.parser.framework))
-        except Refused as refusal:
-            return refusal.key not in ADJUSTED
-        return True
+        """Whether the batch divides with changed values, whatever else the framework refuses."""
+        trial = {**self.common, **changed}
+        for _ in range(len(trial) + 1):
+            try:
+                self.parser.stated_settings(*as_run(trial, self.parser.framework))
+            except Refused as refusal:
+                if refusal.key in ADJUSTED or refusal.key not in trial:
+                    return refusal.key not in ADJUSTED
+                del trial[refusal.key]
+            else:
+                return True
+        return False

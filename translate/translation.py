@@ -182,11 +182,15 @@ class _Sorting:
                 translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
         elif name in source.defaults and same_value(value, source.defaults[name]):
             translation.same.append((text, "it is so without it"))
-        elif _matches([*source.tables["machine"], *source.no_effect], name):
+        elif _matches(source.tables["machine"], name):
             translation.machine.append(text)
+        elif _matches(source.no_effect, name):
+            translation.cannot.append((text, "it has no counterpart, and an effect with some settings alone"))
         else:
             release = source.tables["release"]
-            translation.cannot.append((text, f"{release} is not known to have it: of another release, or a copy"))
+            translation.cannot.append(
+                (text, f"it is not known here as a setting of {release}: of another release, or a copy")
+            )
 
     def list_defaults(self) -> None:
         """Put defaults of the source, which the text does not state, into the list of what cannot be expressed."""

@@ -12,6 +12,12 @@ from frameworks.command_settings import Flags
 from frameworks.openrlhf import command as openrlhf
 
 BATCH = ("rollout.n_samples_per_prompt", "rollout.batch_size", "train.batch_size")
+LORA = {
+    "lora.r": "ds.lora.rank",
+    "lora.alpha": "ds.lora.alpha",
+    "lora.target_modules": "ds.lora.target_modules",
+    "lora.dropout": "ds.lora.dropout",
+}
 ALL_DATA = 100_000_000
 
 
@@ -26,7 +32,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         "seed": "train.seed",
         "epochs": "train.num_episodes",
     }
-    one_to_one = openrlhf.FLAGS
+    one_to_one, lora = openrlhf.FLAGS, LORA
     extra: ClassVar = {
         "more.adam_epsilon": "actor.adam.eps",
         "more.min_lr_ratio": "actor.min_lr_ratio",
@@ -53,6 +59,9 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         _read_hardware(reading, ppo)
         _read_sampling(reading)
         _read_objective(reading, ppo)
+        if reading.get(LORA["lora.r"]):
+            for key, name in LORA.items():
+                reading.note(key, reading.get(name), name, LORA["lora.r"])
         if not ppo:
             reading.idle |= {
                 one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")

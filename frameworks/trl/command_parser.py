@@ -15,6 +15,7 @@ from frameworks.trl import command as trl
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
+PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
 OF_ACCELERATE = "accelerate."
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 BATCH = (
@@ -74,7 +75,7 @@ class TRLCommandParser(command_parser.CommandParser):
             for key, flag in trl.FLAGS.items():
                 if key.startswith("lora."):
                     reading.note(key, reading.get(flag), flag, "use_peft")
-            layers = reading.get("lora_target_modules")
+            layers = reading.get("lora_target_modules") or PEFT_LAYERS
             reading.note("lora.target_modules", [layers] if isinstance(layers, str) else layers, "lora_target_modules")
             reading.note("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")

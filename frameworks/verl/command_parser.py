@@ -18,6 +18,11 @@ BATCH = (
 )  # fmt: skip
 OWN = ("objective.clip_ratio", "objective.dual_clip", "optimizer.warmup_ratio")  # read below
 CORRECTION = "algorithm.rollout_correction.rollout_is"
+LORA = {
+    "lora.r": f"{MODEL}.lora_rank",
+    "lora.alpha": f"{MODEL}.lora_alpha",
+    "lora.target_modules": f"{MODEL}.target_modules",
+}
 MIN_LR_RATIO = "actor_rollout_ref.actor.optim.min_lr_ratio"
 
 
@@ -32,7 +37,7 @@ class VerlCommandParser(command_parser.CommandParser):
         "seed": "data.seed",
         "epochs": "trainer.total_epochs",
     }
-    one_to_one = verl.OVERRIDES
+    one_to_one, lora = verl.OVERRIDES, LORA
     extra: ClassVar = {
         "more.clip_ratio_high": f"{ACTOR}.clip_ratio_high",
         "more.top_k": f"{ROLLOUT}.top_k",
@@ -57,6 +62,10 @@ class VerlCommandParser(command_parser.CommandParser):
                 reading.note_all(key, [target for target in targets if ppo or not target.startswith("critic.")])
         _read_optimizer(reading, ppo)
         _read_objective(reading, ppo)
+        if reading.get(LORA["lora.r"]):
+            for key, name in LORA.items():
+                reading.note(key, reading.get(name), name, LORA["lora.r"])
+            reading.note("lora.dropout", 0.0, LORA["lora.r"])
 
     def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
         """See CommandParser."""

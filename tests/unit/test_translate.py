@@ -350,3 +350,56 @@ def test_a_variable_without_a_value_is_named() -> None:
 def test_the_tables_are_of_the_pinned_release(framework: str) -> None:
     _, version = command_parser.load(framework).tables["release"].split()
     assert f"{framework}=={version}" in lock_file(framework, "cpu").read_text().split()
+
+
+@pytest.mark.parametrize("target", FRAMEWORKS)
+@pytest.mark.parametrize("gpus", [1, 3, 5, 6, 7, 12])
+@pytest.mark.parametrize(
+    ("source", "settings"),
+    [
+        (
+            "verl",
+            {"algorithm.adv_estimator": "grpo", "algorithm.use_kl_in_reward": True, "actor_rollout_ref.rollout.n": 4},
+        ),
+        ("openrlhf", {"advantage_estimator": "group_norm", "n_samples_per_prompt": 8, "colocate_all_models": True}),
+    ],
+)
+def test_every_translation_ends(source: str, target: str, settings: dict[str, Any], gpus: int) -> None:
+    name = {"verl": "trainer.n_gpus_per_node", "openrlhf": "actor_num_gpus_per_node"}[source]
+    try:
+        translation, labels = translated(source, target, settings | {name: gpus})
+    except UserError as error:
+        assert error.code in ("no-fit", "batch-does-not-divide"), error
+    else:
+        assert len(labels) == len(settings) + 1 and translation.launcher
+
+
+def test_settings_that_train_something_else_are_never_of_the_machine_alone() -> None:
+    settings = {
+        "actor_rollout_ref.rollout.response_length": 512, "trainer.rejection_sample": True,
+        "actor_rollout_ref.ref.model.path": "x", "actor_rollout_ref.model.custom_chat_template": "x",
+        "actor_rollout_ref.rollout.quantization": "fp8", "actor_rollout_ref.actor.fsdp_config.mixed_precision": "bf16",
+    }  # fmt: skip
+    for target in FRAMEWORKS:
+        translation, _ = translated("verl", target, command("verl") | settings)
+        assert {text.split("=")[0] for text, _ in translation.cannot} >= settings.keys(), target
+
+
+@pytest.mark.parametrize("text", ["NAME=1; echo hello", "NAME=run1\necho prepare", "A.b", "x=1", "ls --all"])
+def test_a_text_without_a_training_is_no_configuration_of_defaults(text: str) -> None:
+    for framework in FRAMEWORKS:
+        with refused("no-command"):
+            settings_of_text(command_parser.load(framework), text, Path(), {}, None)
+
+
+@pytest.mark.parametrize(("source", "target"), itertools.product(FRAMEWORKS, FRAMEWORKS))
+def test_lora_is_translated_with_its_rank_and_scale(source: str, target: str) -> None:
+    stated = {
+        "verl": {"actor_rollout_ref.model.lora_rank": 24, "actor_rollout_ref.model.lora_alpha": 48},
+        "openrlhf": {"lora_rank": 24, "lora_alpha": 48},
+        "trl": {"use_peft": True, "lora_r": 24, "lora_alpha": 48, "lora_dropout": 0.0},
+    }
+    values_by_key = {
+        line.key: line.value for line in translated(source, target, command(source) | stated[source])[0].lines
+    }
+    assert (values_by_key["lora.r"], values_by_key["lora.alpha"]) == (24, 48)
