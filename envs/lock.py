@@ -19,6 +19,7 @@ from pathlib import Path
 from build import ENVS, BuildError, cpu_torch_source, run, uv
 
 PLATFORM = "x86_64-manylinux_2_28"  # of common clusters
+NEWER = "x86_64-manylinux_2_40"  # some wheels want a newer C library; where there is one, they are installed
 OTHERS = ("aarch64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-apple-darwin")  # where tables and reports are made
 TOOLS = ("uv", "pip", "audit")  # envs/<name>.lock, for machines of any kind
 COMPILE = ("pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate")
@@ -48,7 +49,7 @@ def lock(name: str, device: str, resolve: bool = True) -> None:
         overrides = ["--override", folder / f"{device}.overrides"] if (folder / f"{device}.overrides").is_file() else []
         constraints = ["--constraint", ENVS / "cuda.constraints"] if device == "cuda" else []
         run([*command, "--python-platform", PLATFORM, *overrides, *constraints, source, "-o", output])
-    add_hashes(output, command, (PLATFORM, *OTHERS) if name == "base" else (PLATFORM,))
+    add_hashes(output, command, (PLATFORM, NEWER, *OTHERS) if name == "base" else (PLATFORM, NEWER))
     print(f"{output.relative_to(ENVS.parent)}: {len(output.read_text().splitlines())} packages")
 
 
@@ -57,7 +58,7 @@ def lock_tool(name: str, resolve: bool) -> None:
     output, source = ENVS / f"{name}.lock", ENVS / f"{name}.in"
     if resolve and source.is_file():
         run([uv(), *COMPILE, source, "-o", output])
-    add_hashes(output, [uv(), *COMPILE], (PLATFORM, *OTHERS))
+    add_hashes(output, [uv(), *COMPILE], (PLATFORM, NEWER, *OTHERS))
 
 
 def add_hashes(output: Path, command: Sequence[str | Path], platforms: Sequence[str]) -> None:
