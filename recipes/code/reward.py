@@ -14,6 +14,7 @@ from grading.extraction import last_tag
 from recipes.rewards import Reward, check_argument
 from tasks.problems import Problem
 from tasks.programs.suite import Result, Suite, extract_program, run_tests
+from tasks.sandbox import NotStarted
 
 FORMAT, NOT_RUNNABLE, SOME, ALL = 0.1, -1.0, 0.0, 1.0  # the document's
 
@@ -79,7 +80,10 @@ def _reward_programs(
         answer = last_tag(completion)
         if not answer:
             return Reward(without, "format_error", True)
-        result = run_tests(extract_program(answer), suite)
+        try:
+            result = run_tests(extract_program(answer), suite)
+        except NotStarted:
+            return Reward(None, "ungradable")
         return Reward(worth(result), "correct" if all(result.passed) else "wrong")
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as threads:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.programs.suite import Suite, extract_program, run_tests
+from tasks.sandbox import NotStarted
 from tasks.task import Task
 
 
@@ -34,7 +35,11 @@ class Programs(Task):
             return "ungradable"
         if not answer.strip():
             return "format_error"
-        return "correct" if all(run_tests(extract_program(answer), suite).passed) else "wrong"
+        try:
+            passed = run_tests(extract_program(answer), suite).passed
+        except NotStarted:
+            return "ungradable"
+        return "correct" if all(passed) else "wrong"
 
 
 TASK = Programs("programs")

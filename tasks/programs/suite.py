@@ -68,6 +68,7 @@ def run_tests(program: str, suite: Suite) -> Result:
 
     Raises:
         UserError: there is no sandbox on this machine.
+        NotStarted: this program's sandbox did not start; another one may.
     """
     if len(program) > MOST_CHARACTERS:
         return Result(False, (False,) * len(suite.calls))
@@ -77,7 +78,7 @@ def run_tests(program: str, suite: Suite) -> Result:
         value is not None and same_value(_read_value(value), json.loads(expected))
         for value, expected in zip(outcome.values, suite.expected, strict=True)
     )
-    return Result(outcome.ended != "not runnable", passed)
+    return Result(outcome.runnable, passed)
 
 
 def _read_value(value: str) -> Any:

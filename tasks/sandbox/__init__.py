@@ -1,9 +1,9 @@
 """Run a Python program that a model wrote, in a sandbox (bubblewrap), or not at all.
 
 Inside there is no network, no home folder, no /proc, no /dev, no environment, and no file but Python's, read-only.
-A program has user, process, mount, network and IPC namespaces of its own and, on x86-64, a seccomp filter that allows
-no process, no thread, no socket and no ptrace. Time, memory, files and output are limited, and everything ends
-together. Sandboxes are kept warm where that works (tasks.sandbox.warm_pool); elsewhere each program starts its own.
+A program has user, process, mount, network and IPC namespaces of its own, and a seccomp filter that allows the system
+calls which right programs need and no other. Time, memory, files and output are limited, and everything ends together.
+Sandboxes are kept warm where that works (tasks.sandbox.warm_pool); elsewhere each program starts its own.
 
 The program is given arguments, never the values that are expected: those are compared outside. So a program that takes
 over its own process cannot pass a test that it does not solve.
@@ -12,7 +12,9 @@ over its own process cannot pass a test that it does not solve.
 from __future__ import annotations
 
 import json
+import platform
 import re
+import secrets
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -20,11 +22,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from system.errors import UserError
-from tasks.sandbox import single_use, warm_pool
+from tasks.sandbox import seccomp, single_use, warm_pool
 from tasks.sandbox.pipes import ProcessOutput
 
 NOT_WARM = 45  # exit status of python -m tasks.sandbox
 SandboxRun = Callable[[bytes, int, float], ProcessOutput]  # of running a job: tasks.sandbox.single_use.run
+
+
+class NotStarted(UserError):
+    """The sandbox of one program did not start; the program is not to blame, and other sandboxes may start."""
 
 
 class Limits(NamedTuple):
@@ -48,17 +54,20 @@ class Outcome(NamedTuple):
     """How a program ended, and what its calls returned, as JSON; None for a call without a value.
 
     `ended` is `all calls`, `not runnable` (it does not compile, raises, or has no such function), or what cut it short:
-    `time`, `output` or `died`.
+    `time`, `output` or `died`. `runnable` is what the runner said: the program came to its end and has the function.
     """
 
     ended: str
     values: tuple[str | None, ...]
+    runnable: bool
 
 
 def why_unavailable() -> str | None:
     """Why no sandbox can be had on this machine, with what to do about it; None if there is one."""
     if sys.platform != "linux" or shutil.which("bwrap") is None:
         return "bubblewrap is not installed (Debian: apt-get install bubblewrap; on a cluster: ask its administrators)"
+    if not seccomp.available():
+        return f"there is no filter of system calls for {platform.machine()} (there is for {', '.join(seccomp.AUDIT)})"
     why = try_sandbox(single_use.run)
     return why and f"bubblewrap starts none here ({why}): allow unprivileged user namespaces"
 
@@ -91,7 +100,8 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
         limits: for all of it together.
 
     Raises:
-        UserError: there is no sandbox on this machine, or it did not start.
+        UserError: there is no sandbox on this machine.
+        NotStarted: there is, but this one did not start.
         ValueError: `function` is something else.
     """
     if why := why_unavailable():
@@ -107,24 +117,25 @@ def run(program: str, function: str, calls: Sequence[Call], limits: Limits | Non
 
 
 def _run(program: str, function: str, calls: Sequence[Call], limits: Limits, way: SandboxRun) -> Outcome:
-    job = {"program": program, "function": function, "calls": [list(call) for call in calls], **limits._asdict()}
-    output = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
+    nonce = secrets.token_hex(16)
+    calling = {"function": function, "calls": [list(call) for call in calls]}
+    job = {"program": program, **calling, "nonce": nonce, **limits._asdict()}
+    try:
+        output = way(json.dumps(job).encode("utf-8", "replace"), limits.output, limits.wall_s)
+    except OSError as error:  # no process or no descriptor is left
+        raise NotStarted(f"the sandbox of a program did not start ({error})", code="sandbox-not-started") from error
     if not output.ready:  # the program has not begun, so that it is not to blame
         why = " ".join(output.errors.decode("utf-8", "replace").split())[:200] or output.ended or "it wrote nothing"
-        raise UserError(f"the sandbox of a program did not start ({why})", code="sandbox-not-started")
-    return _outcome(output.results, len(calls), output.ended)
+        raise NotStarted(f"the sandbox of a program did not start ({why})", code="sandbox-not-started")
+    return _outcome(output.results, len(calls), output.ended, nonce)
 
 
-def _outcome(results: bytes, count: int, ended: str) -> Outcome:
-    """What the runner reported; a line that is none of its own counts as nothing."""
+def _outcome(results: bytes, count: int, ended: str, nonce: str) -> Outcome:
+    """What the runner reported; lines before the runner's own, which has the nonce, count as nothing."""
     lines = results.decode("utf-8", "replace").split("\n")[:-1]
-    values: list[str | None] = []
-    for line in lines[1:]:
-        if line not in ("runnable", "broken", "done"):
-            values.append(line.removeprefix("=") if line.startswith("=") else None)
-    values = (values + [None] * count)[:count]
-    if ended:
-        return Outcome(ended, tuple(values))
-    if "broken" in lines[1:2]:
-        return Outcome("not runnable", tuple(values))
-    return Outcome("all calls" if lines[-1:] == ["done"] else "died", tuple(values))
+    if f"runnable {nonce}" not in lines:
+        return Outcome(ended or ("not runnable" if "broken" in lines[1:] else "died"), (None,) * count, False)
+    said = [line for line in lines[lines.index(f"runnable {nonce}") + 1 :] if line != "done"]
+    values = [line.removeprefix("=") if line.startswith("=") else None for line in said]
+    complete = "all calls" if lines[-1] == "done" else "died"
+    return Outcome(ended or complete, tuple((values + [None] * count)[:count]), True)

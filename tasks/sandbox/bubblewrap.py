@@ -11,6 +11,8 @@ import sysconfig
 from functools import cache
 from pathlib import Path
 
+from tasks.sandbox import seccomp
+
 HOME = "/python"  # Python's place inside
 RUNNER = Path(__file__).with_name("runner.py")
 FORK_SERVER = Path(__file__).with_name("fork_server.py")
@@ -38,8 +40,8 @@ def sandbox_command() -> list[str]:
 
 
 def python_command(script: Path) -> list[str]:
-    """The command line that runs one of the two scripts inside."""
-    return [f"{HOME}/bin/python", *["-I", "-S", "-B", "-X", "utf8"], f"{HOME}/{script.name}"]
+    """The command line that runs one of the two scripts inside; its argument is the filter of system calls."""
+    return [f"{HOME}/bin/python", *["-I", "-S", "-B", "-X", "utf8"], f"{HOME}/{script.name}", seccomp.program().hex()]
 
 
 def _libraries(python: Path, standard: Path) -> list[str]:

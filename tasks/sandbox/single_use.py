@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 
-from tasks.sandbox import bubblewrap, pipes, seccomp
+from tasks.sandbox import bubblewrap, pipes
 
 
 def run(job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
@@ -19,27 +18,15 @@ def run(job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
     Raises:
         OSError: bubblewrap cannot be started.
     """
-    rules = [seccomp.descriptor()] if seccomp.available() else []
-    filtered = [word for rule in rules for word in ("--seccomp", str(rule))]
-    try:
-        process = subprocess.Popen(
-            [
-                *bubblewrap.sandbox_command(),
-                "--die-with-parent",
-                *filtered,
-                *bubblewrap.python_command(bubblewrap.RUNNER),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,  # never a file or device of this machine: its owner could change it from inside
-            pass_fds=rules,
-            start_new_session=True,
-            cwd="/",
-            env={},
-        )
-    finally:
-        for rule in rules:
-            os.close(rule)
+    process = subprocess.Popen(
+        [*bubblewrap.sandbox_command(), "--die-with-parent", *bubblewrap.python_command(bubblewrap.RUNNER)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,  # never a file or device of this machine: its owner could change it from inside
+        start_new_session=True,
+        cwd="/",
+        env={},
+    )
     assert process.stdin and process.stdout and process.stderr
     with process:
         try:

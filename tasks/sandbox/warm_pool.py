@@ -13,7 +13,7 @@ import os
 import socket
 import subprocess
 
-from tasks.sandbox import bubblewrap, pipes, seccomp
+from tasks.sandbox import bubblewrap, pipes
 
 END_SECONDS = 60.0  # for a killed program to be gone, on a busy machine
 READY, RUN, END, ENDED = b"ready", b"run", b"end", b"ended"  # messages; the fork server has the same
@@ -33,11 +33,10 @@ class WarmSandbox:
         Raises:
             Lost: it does not start.
         """
-        rules = seccomp.program().hex() if seccomp.available() else ""
         self._channel, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(pipes.SETUP_SECONDS)
         # Without --die-with-parent, which means the thread that started it
-        arguments = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER), rules]
+        arguments = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER)]
         with inside:
             try:
                 self._process = subprocess.Popen(

@@ -14,6 +14,7 @@ from recipes.code import reward
 from tasks import dataset_sources, dataset_specs, load_problems, registry, sandbox
 from tasks.programs import problems, suite
 from tasks.programs.suite import Suite, extract_program, read_asserts, run_tests, same_value
+from tasks.sandbox import pipes
 from tests import needs
 from tests.user_errors import refused
 
@@ -92,6 +93,37 @@ def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> No
         reward.share_passed(["<answer>def f(a, b): return 'never seen'</answer>"], each)
     with refused("no-sandbox"):
         registry.get("programs").verify("def f(a, b): return 'never seen'", "", PROBLEM.meta)
+
+
+@needs_sandbox
+def test_a_program_without_a_definition_is_paid_as_one_that_does_not_run() -> None:
+    beginnings = ("import os\nos._exit(0)", "while True: pass", "import ctypes\nctypes.string_at(0)",
+                  "raise SystemExit", "while True: print('x' * 9999)", "import time\ntime.sleep(10 ** 6)",
+                  "import os\nos.kill(1, 9)", "import os\nos.write(3, b'runnable\\n=1\\ndone\\n')",
+                  "from math import *")  # fmt: skip
+    texts = [f"<answer>{text}</answer>" for text in beginnings]
+    texts += [f"<answer>{text}\nraise KeyError\ndef f(a, b): return 1</answer>" for text in beginnings]
+    each = [rewards.problem_from_columns("programs", PROBLEM.answer or "", json.dumps(PROBLEM.meta))] * len(texts)
+    assert [one.value for one in reward.in_steps(texts, each, tests=2)] == pytest.approx([-0.9] * len(texts))
+
+
+@needs_sandbox
+def test_a_sandbox_that_did_not_start_is_ungradable_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def only_right(job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
+        if b"lambda" in job:
+            return pipes.ProcessOutput(b"", b"no namespace is left", "")
+        if b"os" in job:
+            raise OSError("no process is left")
+        return start(job, most, wall_s)
+
+    start = sandbox.single_use.run
+    monkeypatch.setattr(sandbox, "why_not_warm", lambda: "each in a sandbox of its own")
+    monkeypatch.setattr(sandbox.single_use, "run", only_right)
+    texts = ["<answer>f = lambda a, b: 7</answer>", f"<answer>{PROBLEM.answer}</answer>", "<answer>import os</answer>"]
+    each = [rewards.problem_from_columns("programs", PROBLEM.answer or "", json.dumps(PROBLEM.meta))] * len(texts)
+    paid = reward.share_passed(texts, each, tests=2)
+    assert [(one.value, one.verdict) for one in paid] == [(None, "ungradable"), (1.0, "correct"), (None, "ungradable")]
+    assert registry.get("programs").verify("f = lambda a, b: 7", "", PROBLEM.meta) == "ungradable"
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatc
     method = "class Solution:\n    def g(self, x): return x + 1"
     assert sandbox.run(method, "Solution().g", [Call((1,))]).values == ("2",)
     assert sandbox.run("def f(", "f", [Call()]).ended == sandbox.run("x = 1", "f", [Call()]).ended == "not runnable"
-    assert sandbox.run("while True: pass", "f", [Call()], SMALL).ended in ("died", "time")
+    assert sandbox.run("while True: pass\ndef f(): 1", "f", [Call()], SMALL).ended in ("died", "time")
     chatter = "def f():\n while True: print('x' * 999)"
     assert sandbox.run(chatter, "f", [Call()], Limits(cpu_s=60, wall_s=600.0, output=1 << 16)).ended == "output"
     with pytest.raises(ValueError, match="no function"):
@@ -64,12 +64,15 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
     with ThreadPoolExecutor(1) as threads:
         if moment == "idle":
             kill_all(own_runner)
-        waiting = threads.submit(sandbox.run, "import time\ndef f(): time.sleep(1); return 5", "f", [Call()])
+        waiting = threads.submit(sandbox.run, BUSY, "f", [Call()])
         if moment == "running":
             wait_until(lambda: program_processes(psutil.Process()))
             kill_all(own_runner)
-        assert waiting.result() == sandbox.Outcome("all calls", ("5",))
+        assert waiting.result() == sandbox.Outcome("all calls", ("5",), True)
     assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
+
+
+BUSY = "import time\ndef f():\n while time.process_time() < 1: pass\n return 5"
 
 
 def kill_all(runner: Path) -> None:
@@ -101,8 +104,8 @@ from tasks import sandbox
 from tasks.sandbox import Call, Limits, single_use, warm_pool
 way = {"single": single_use.run, "warm": warm_pool.POOL.run}[sys.argv[1]]
 print("started", flush=True)
-program = "import ctypes, time\ndef f(): ctypes.CDLL(None).prctl(1, 0); time.sleep(10 ** 6)"
-sandbox._run(program, "f", [Call()], Limits(wall_s=600.0), way)
+program = "import ctypes\ndef f():\n ctypes.CDLL(None).prctl(1, 0)\n while True: pass"
+sandbox._run(program, "f", [Call()], Limits(cpu_s=600, wall_s=600.0), way)
 """
 
 
