@@ -86,6 +86,37 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
     _check_templates(folder, content, chat_template)
 
 
+def check_code(folder: Path) -> None:
+    """Refuse a model whose files name code of its own, which a trainer that trusts models would run.
+
+    OpenRLHF 0.9.0 loads every model and tokenizer with trust_remote_code=True. Where the configuration names the model
+    in `model_code`, its record says so (recipes.model_sources.link).
+
+    Raises:
+        UserError: it names code, and its record does not say that this is wanted.
+    """
+    if provenance.read(folder).get("code") is True:
+        return
+    named = [file.name for file in sorted(folder.glob("*.json")) if _names_code(_json(file))]
+    named += [name for name in ("custom_generate",) if (folder / name).exists()]
+    if named:
+        raise UserError(
+            f"model {folder} brings code of its own ({', '.join(named)}), which a trainer may run as you: take a model "
+            "without it or, if you have read that code, name the model in model_code of the configuration",
+            code="model-with-code",
+            files=named,
+        )
+
+
+def _names_code(content: Any) -> bool:
+    """Whether a JSON file of a model names code, at any depth (transformers.dynamic_module_utils)."""
+    if isinstance(content, list):
+        return any(map(_names_code, content))
+    if not isinstance(content, dict):
+        return False
+    return bool(content.get("auto_map") or content.get("custom_pipelines")) or any(map(_names_code, content.values()))
+
+
 def chat_template(folder: Path) -> str | None:
     """The chat template that transformers takes from a model folder; None without one."""
     names = ("chat_template", "tokenizer_config")

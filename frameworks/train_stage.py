@@ -47,6 +47,7 @@ def train(arguments: argparse.Namespace) -> None:
         return
     framework = adapter.load(run.framework)
     model_sha256 = model_folder.check(arguments.model)
+    model_folder.check_code(arguments.model)
     tables.read(arguments.problems, tables.PROBLEM)
     inputs = {"problems_sha256": provenance.sha256(arguments.problems), "model_sha256": model_sha256}
     framework.fork_processes(run)

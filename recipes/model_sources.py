@@ -15,17 +15,19 @@ from contracts import model_folder, paths, provenance
 from system.errors import UserError
 from tasks.dataset_sources import endpoint, why_unreachable
 
-# Other formats of the same weights.
+# Other formats of the same weights
 LEFT_OUT = ("*.pth", "*.gguf", "*.onnx", "*.h5", "*.msgpack", "original/*")
+CODE = ("*.py", "*.pyc", "*.so")  # left out, too, unless the configuration names the model in model_code
 ANSWER_WITHIN = 20  # seconds
 
 
-def link(source: Path, output: Path, **facts: Any) -> None:
+def link(source: Path, output: Path, *, code: bool = False, **facts: Any) -> None:
     """Make a model's folder of links to the files of another, with a record of its hash.
 
     Args:
         source: a model in Hugging Face format.
         output: the folder to make.
+        code: whether the code that the model brings is wanted, to be run by a trainer that trusts it.
         facts: for the record: where the files are from.
 
     Raises:
@@ -38,8 +40,10 @@ def link(source: Path, output: Path, **facts: Any) -> None:
     output.mkdir(parents=True)
     for file in sorted(source.iterdir()):
         linked = file.is_file() and not file.name.startswith(".") and file.name != paths.record(source).name
-        if linked and not any(file.match(pattern) for pattern in LEFT_OUT):
+        if linked and not any(file.match(pattern) for pattern in (LEFT_OUT if code else (*LEFT_OUT, *CODE))):
             (output / file.name).symlink_to(file.resolve())
+    if code:
+        facts["code"] = True
     provenance.write(output, **facts, sha256=model_folder.check(output))
 
 
@@ -62,8 +66,8 @@ def from_mirror(repository: str, mirror: Path | None) -> Path | None:
     return None
 
 
-def from_cache(repository: str, revision: str) -> Path | None:
-    """The snapshot of a model in the hub client's cache; None if it is not there, or not whole."""
+def from_cache(repository: str, revision: str, *, code: bool = False) -> Path | None:
+    """The snapshot of a model in the hub client's cache; None if it is not there, or not whole, or without its code."""
     from huggingface_hub import try_to_load_from_cache
 
     try:
@@ -72,12 +76,14 @@ def from_cache(repository: str, revision: str) -> Path | None:
         if not isinstance(file, str):
             return None
         model_folder.check_files(Path(file).parent)
+        if code and not any(Path(file).parent.glob("*.py")):
+            return None
     except (OSError, ValueError, UserError):
         return None
     return Path(file).parent
 
 
-def from_hub(repository: str, revision: str) -> Path:
+def from_hub(repository: str, revision: str, *, code: bool = False) -> Path:
     """Download a model at a commit or branch into the hub client's cache, what is missing of it; returns its snapshot.
 
     Raises:
@@ -91,7 +97,7 @@ def from_hub(repository: str, revision: str) -> Path:
         try:
             info = HfApi().model_info(repository, revision=revision, timeout=ANSWER_WITHIN)
             has_safetensors = any(file.rfilename.endswith(".safetensors") for file in info.siblings or ())
-            left_out = [*LEFT_OUT, *(["*.bin"] if has_safetensors else [])]
+            left_out = [*LEFT_OUT, *(() if code else CODE), *(["*.bin"] if has_safetensors else [])]
             return Path(snapshot_download(repository, revision=revision, ignore_patterns=left_out))
         # Whatever the hub's client raises is for the user to mend; a full disk has its own message.
         except Exception as error:
@@ -107,7 +113,7 @@ def from_hub(repository: str, revision: str) -> Path:
     )
 
 
-def locate(repository: str, revision: str, mirror: Path | None) -> tuple[Path, str]:
+def locate(repository: str, revision: str, mirror: Path | None, *, code: bool = False) -> tuple[Path, str]:
     """The folder of a model of the hub, and in words where it is from: mirror, cache or hub.
 
     A branch can have moved, so the hub is asked about it first; a commit that the cache has needs no network.
@@ -115,11 +121,11 @@ def locate(repository: str, revision: str, mirror: Path | None) -> tuple[Path, s
     if folder := from_mirror(repository, mirror):
         return folder, "mirror"
     is_commit = len(revision) == 40
-    if is_commit and (folder := from_cache(repository, revision)):
+    if is_commit and (folder := from_cache(repository, revision, code=code)):
         return folder, "cache"
     try:
-        return from_hub(repository, revision), "hub"
+        return from_hub(repository, revision, code=code), "hub"
     except UserError:
-        if not is_commit and (folder := from_cache(repository, revision)):
+        if not is_commit and (folder := from_cache(repository, revision, code=code)):
             return folder, "cache"
         raise

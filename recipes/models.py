@@ -91,22 +91,23 @@ def find(name: str) -> dict[str, Any]:
     return known[name]
 
 
-def link_or_download(entry: dict[str, Any], output: Path, mirror: Path | None) -> None:
+def link_or_download(entry: dict[str, Any], output: Path, mirror: Path | None, *, code: bool = False) -> None:
     """Make the folder of a model that is not trained here: links to where its files are, and a record with their hash.
 
     Args:
         entry: with `folder` or with `hub` and `revision`.
         output: folder to make.
         mirror: see `model_sources.from_mirror`.
+        code: see `model_sources.link`.
     """
     if "folder" in entry:
         source = ROOT / entry["folder"]
-        model_sources.link(source, output, folder=str(source))
+        model_sources.link(source, output, code=code, folder=str(source))
         return
-    source, origin = model_sources.locate(entry["hub"], entry["revision"], mirror)
+    source, origin = model_sources.locate(entry["hub"], entry["revision"], mirror, code=code)
     commit = source.name if COMMIT.fullmatch(source.name) else None
     facts = {"repository": entry["hub"], "revision": entry["revision"], "commit": commit}
-    model_sources.link(source, output, **facts, origin=origin, folder=str(source))
+    model_sources.link(source, output, code=code, **facts, origin=origin, folder=str(source))
 
 
 def main() -> None:
@@ -116,6 +117,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--folder", type=Path, help="a folder that has this model already")
     parser.add_argument("--mirror", type=Path, help="a folder of models, <organisation>/<name> or <name> each")
+    parser.add_argument("--code", action="store_true", help="with the code that the model brings, which is then run")
     arguments = parser.parse_args()
     entry = find(arguments.name)
     if arguments.folder:
@@ -126,7 +128,7 @@ def main() -> None:
 
             build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
         else:
-            link_or_download(entry, model, arguments.mirror)
+            link_or_download(entry, model, arguments.mirror, code=arguments.code)
 
 
 if __name__ == "__main__":

@@ -252,16 +252,18 @@ def evaluation_notes(wildcards):
 
 def model_settings_of(model):
     """For `settings`: what decides a base model; a configured folder is another model, a mirror has the same."""
-    return (
+    settings = (
         MODELS[model] if model in config.get("models", {}) else models.settings(model)
     )
+    return settings | ({"code": True} if model in config.get("model_code", []) else {})
 
 
 def model_source(model):
-    """Where recipes.models looks for a base model before it downloads it."""
+    """Where recipes.models looks for a base model before it downloads it, and whether with its code."""
+    code = ["--code"] if model in config.get("model_code", []) else []
     if folder := config.get("models", {}).get(model):
-        return ["--folder", folder]
-    return MODEL_MIRROR
+        return ["--folder", folder, *code]
+    return [*MODEL_MIRROR, *code]
 
 
 def maker_device(model):

@@ -149,3 +149,27 @@ def test_a_changed_folder_with_a_record_is_refused(tmp_path: Path) -> None:
     (source / "provenance.json").write_text(json.dumps({"sha256": "0" * 64}))
     with refused("artefact-changed"):
         models.link_or_download({"folder": str(source)}, tmp_path / "model", None)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("config.json", {"model_type": "qwen2", "vocab_size": 3, "auto_map": {"AutoConfig": "mine.Config"}}),
+        ("config.json", {"model_type": "a", "text_config": {"auto_map": {"AutoModel": "somebody/else--mine.Model"}}}),
+        ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["mine.Tokenizer", None]}}),
+        ("processor_config.json", {"auto_map": {"AutoProcessor": "mine.Processor"}}),
+    ],
+)
+def test_a_model_that_brings_code_is_not_trained_unless_it_is_named(
+    tmp_path: Path, file: str, content: dict[str, Any]
+) -> None:
+    source = whole(tmp_path / "theirs")
+    (source / file).write_text(json.dumps(content))
+    (source / "mine.py").write_text("open('/tmp/ran', 'w')")
+    provenance.write(source, code=True)  # what another's record says is no permission
+    for code in (False, True):
+        models.link_or_download({"folder": str(source)}, tmp_path / f"model-{code}", None, code=code)
+    assert not (tmp_path / "model-False" / "mine.py").exists() and (tmp_path / "model-True" / "mine.py").exists()
+    model_folder.check_code(tmp_path / "model-True")
+    with refused("model-with-code", files=[file]):
+        model_folder.check_code(tmp_path / "model-False")
