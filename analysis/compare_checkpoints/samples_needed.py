@@ -96,7 +96,7 @@ def print_needed(arguments: argparse.Namespace) -> int:
     for name in names:
         size, spread = spreads[name]
         need = significance.needed(size, arguments.difference / 100, spread, alpha)
-        repeats = "none do" if need.repeats is None else f"{need.repeats:,}"
+        repeats = "no number" if need.repeats is None else f"{need.repeats:,}"
         more = f"; needs more problems: about {need.problems:,} with one repeat" if need.repeats is None else ""
         print(f"{name:<16}{size:>9,}{repeats:>9}  {100 * need.limit:.1f} points{more}")
     print("Repeats shrink only the noise within problems: they cannot replace more problems.")
