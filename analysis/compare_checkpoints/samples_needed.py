@@ -92,12 +92,12 @@ def print_needed(arguments: argparse.Namespace) -> int:
     print(
         f"A true difference of {arguments.difference:g} points, 80 % power, two-sided {alpha:.4f} per line; {origin}."
     )
-    print(f"{'benchmark':<16}{'problems':>9}{'repeats':>9}  smallest with any number of repeats")
+    print(f"{'benchmark':<16}{'problems':>9}{'repeats':>11}  smallest with any number of repeats")
     for name in names:
         size, spread = spreads[name]
         need = significance.needed(size, arguments.difference / 100, spread, alpha)
         repeats = "no number" if need.repeats is None else f"{need.repeats:,}"
         more = f"; needs more problems: about {need.problems:,} with one repeat" if need.repeats is None else ""
-        print(f"{name:<16}{size:>9,}{repeats:>9}  {100 * need.limit:.1f} points{more}")
+        print(f"{name:<16}{size:>9,}{repeats:>11}  {100 * need.limit:.1f} points{more}")
     print("Repeats shrink only the noise within problems: they cannot replace more problems.")
     return 0
