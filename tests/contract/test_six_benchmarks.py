@@ -75,7 +75,7 @@ def test_generated_graded_scored_and_replayed(project):
             assert row["answer"] is None or row["finish_reason"] == "stop", "a stray number of a cut completion"
             verdicts.append(row["verdict"])
     assert len(verdicts) == len(BENCHMARKS) * FIRST * REPEATS
-    assert {"wrong", "no_answer", "truncated"} <= set(verdicts)
+    assert set(verdicts) == {"no_answer", "truncated"}  # random letters make no box, which the prompt asks for
 
     scoring = run_module("eval.score", "--graded", project / "graded", "--problems", project / "data", "--output",
                          project / "scores.parquet")  # fmt: skip

@@ -247,11 +247,11 @@ def test_comparing_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline
             project / RUN_FOLDER / f"graded/step-{miniature.CHECKPOINTS[-1]}/{name}.parquet", tables.GRADED
         )
         rows = graded.to_pylist()
-        right = [{**row, "verdict": "correct"} for row in rows]
+        right = [{**row, "step": 0, "verdict": "correct"} for row in rows]
         tables.write(
             pa.Table.from_pylist(right, tables.GRADED), tables.GRADED, project / f"better/step-0/{name}.parquet"
         )
-        wrong = [{**row, "verdict": "wrong"} for row in rows]
+        wrong = [{**row, "step": 0, "verdict": "wrong"} for row in rows]
         tables.write(pa.Table.from_pylist(wrong, tables.GRADED), tables.GRADED, step / f"{name}.parquet")
     status, output, comparison = check(project, checkpoint="worse", baseline="better")
     assert status == 1 and comparison["exit_status"] == 1 and "▼ worse" in output, output
