@@ -35,7 +35,7 @@ def check_accepted(framework: str, common: Mapping[str, Any], flags: Flags) -> N
         input=json.dumps({"common": dict(common), "flags": flags}), check=False,
     )  # fmt: skip
     if done.returncode:
-        reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}"
+        reason = done.stderr.strip().rpartition("\n")[2] if done.stderr.strip() else f"status {done.returncode}"
         raise UserError(
             f"the parser of {framework} refuses the result ({reason.removeprefix('Error: ')}); nothing is printed",
             code="refused-by-target",

@@ -7,6 +7,5 @@ from pathlib import Path
 
 import system
 
-os.environ["CROSSZERO_PYTHON"] = sys.executable
-os.environ["CROSSZERO_WORKFLOW"] = str(os.getpid())
+os.environ.update(CROSSZERO_PYTHON=sys.executable, CROSSZERO_WORKFLOW=str(os.getpid()))
 shell.executable(Path(system.__file__).with_name("job_shell") / "bash")

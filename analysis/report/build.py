@@ -108,8 +108,8 @@ def _pages(data: ReportData, output: Path) -> dict[str, str]:
     }  # fmt: skip
     own = {section.anchor: template.render(opening="", sections=[(section, html)], **common)
            for section, html in titled if section.page}  # fmt: skip
-    shown = [(section, html) for section, html in titled if not section.page]
-    return {**own, "index": template.render(opening=opening, sections=shown, **common)}
+    on_index = [(section, html) for section, html in titled if not section.page]
+    return {**own, "index": template.render(opening=opening, sections=on_index, **common)}
 
 
 def _render(

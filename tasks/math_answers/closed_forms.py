@@ -91,7 +91,7 @@ class _Reader:
 
     def digit(self) -> str:
         token = self.take()
-        if len(token) != 1 or not token.isdigit():
+        if len(token) != 1 or not token.isdecimal():
             raise _Outside
         return token
 
@@ -109,7 +109,7 @@ class _Reader:
         if token == "(":
             self.at -= 1
             return self.braced("(", ")")
-        if not token[:1].isdigit() and token[:1] != ".":
+        if not token[:1].isdecimal() and token[:1] != ".":
             raise _Outside
         return Decimal(token)
 

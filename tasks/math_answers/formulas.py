@@ -211,7 +211,7 @@ class _Reader:
 
     def factors(self, argument: bool = False, after_slash: bool = False) -> Function:
         """Factors side by side; two numbers are not, and `1/2 x` ends before the x."""
-        number = self.next[:1].isdigit()
+        number = self.next[:1].isdecimal()
         whole_number = self.next if re.fullmatch(r"\d+", self.next) else ""
         values = [self.power()]
         if after_slash and self.tokens[self.at][1]:
@@ -219,9 +219,9 @@ class _Reader:
         if whole_number and (mixed := self._mixed(whole_number, values[0])):
             values = [mixed]
         while self._starts_factor(argument):
-            if self.next[0].isdigit() and number:
+            if self.next[0].isdecimal() and number:
                 raise Unreadable
-            number = self.next[0].isdigit()
+            number = self.next[0].isdecimal()
             values.append(self.power())
         return values[0] if len(values) == 1 else lambda point: multiply(*(value(point) for value in values))
 
@@ -270,9 +270,9 @@ class _Reader:
             return self.bracketed("{")
         if token in ("+", "-"):
             return self.signed_token()
-        if token[:1].isdigit() or token[:1].isalpha():
+        if token[:1].isdecimal() or token[:1].isalpha():
             self.take_first(token[0])
-            return self.number() if token[0].isdigit() else self.symbol(self.take(), "")
+            return self.number() if token[0].isdecimal() else self.symbol(self.take(), "")
         if token[:1] == "\\" and token[1:2].isalpha():
             return self.atom()
         raise Unreadable
@@ -294,7 +294,7 @@ class _Reader:
 
     def atom(self) -> Function:
         token = self.next
-        if token[:1].isdigit() or (token[:1] == "." and token[1:]):
+        if token[:1].isdecimal() or (token[:1] == "." and token[1:]):
             return self.number()
         if token in ("(", "[", "{"):
             return self.bracketed(token)
@@ -538,7 +538,7 @@ class _Reader:
         marks = ""
         if (
             re.fullmatch("[a-df-hj-zA-Z]", name)
-            and self.next[:1].isdigit()
+            and self.next[:1].isdecimal()
             and not self.tokens[self.at][1]
             and "." not in self.next
         ):

@@ -73,7 +73,7 @@ _PLAIN_I = re.compile(r"(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= 
 _VARIANT = re.compile(r"\\var(?=(?:epsilon|phi|theta|rho)(?![a-zA-Z]))")
 _NUMBER_SET = re.compile(r"\s*\\mathbb\s*\{?\s*([NZQRC])\s*\}?\s*")
 _HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_(?:\{([a-jl-zA-Z]|\d?[a-z][-+]?\d?)\}|([a-jl-zA-Z]))(?![a-zA-Z])")
-_PRIMED_NUMBER = re.compile(r"\d\s*(?:['′\"]|\^\s*\{?\s*\\prime)")  # neither a unit nor a number
+_PRIMED_NUMBER = re.compile(r"\d\s*(?:['′\"](?!\d{3}(?!\d))|\^\s*\{?\s*\\prime)")  # neither a unit nor a number
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 

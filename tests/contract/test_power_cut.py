@@ -22,6 +22,7 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import python
 from tests.unit.test_model_folder import CONTENT, weights
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 EXT4_IOC_SHUTDOWN, WITHOUT_FLUSH = 0x8004587D, 2  # _IOR('X', 125, __u32), EXT4_GOING_FLAGS_NOLOGFLUSH
@@ -104,6 +105,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", mount], check=True)
 
 
+def device_of(mount: Path) -> str:
+    """The loop device behind a mounted file system."""
+    command = ["findmnt", "--noheadings", "--output", "SOURCE", mount]
+    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()).name
+
+
 def cut_power(mount: Path) -> None:
     """Commit what the file system may commit by itself at any time, lose what is in memory, and mount it again."""
     with (mount / "other").open("w") as other:
@@ -113,7 +120,9 @@ def cut_power(mount: Path) -> None:
     descriptor = os.open(mount, os.O_RDONLY)
     fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
     os.close(descriptor)
+    device = Path("/sys/fs/ext4", device_of(mount))
     subprocess.run(["umount", mount], check=True)
+    wait_until(lambda: not device.exists())  # a sandbox that another test starts has a copy of the mount for its time
     subprocess.run(["mount", "-o", "loop", mount.with_name("image"), mount], check=True)
     (mount / "other").unlink()
 

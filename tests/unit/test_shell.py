@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from translate.script_commands import training_commands
 
 ENTRY = re.compile(r"train\Z")
 HEAD = "train() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }; export -f train; srun() { \"$@\"; }\n"
-needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash, a Debian package")
 
 
 def read(script: str, **outside: str) -> list[list[str]]:
@@ -65,7 +63,6 @@ SCRIPTS = [
 ]  # fmt: skip
 
 
-@needs_bash
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}
@@ -107,7 +104,6 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     return f"[ $N -gt 3 ] && {{ {inner}; }} || {{ {rest}; }}"
 
 
-@needs_bash
 @given(st.lists(statements(), min_size=1, max_size=6))
 @examples("costly")
 def test_any_script_is_read_as_bash_runs_it(lines: list[str]) -> None:

@@ -114,7 +114,7 @@ def _stored(results: Path, folder: Path, ceilings: list[float], seeds: int) -> l
 
 @pytest.mark.slow
 def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, recipes_folder: Path) -> None:
-    settings = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 2)
+    settings = _stored(tmp_path / "demo", recipes_folder, [0.5, 0.9, 0.95], 3)
     first_choice = sweep.choose_best(settings)
     assert first_choice and {setting.number for setting in first_choice.choices} <= {2, 3}
     log = tmp_path / "demo" / "runs" / f"{NAME}@3" / "seed-1" / "training_log.parquet"
@@ -122,16 +122,16 @@ def test_the_best_setting_is_chosen_and_a_collapsed_one_is_not(tmp_path: Path, r
     for row in rows[10:]:
         row["truncated_rate"] = 0.9  # the answers grow to the limit
     tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
-    settings = sweep.read_settings(NAME, "demo", (0, 1), tmp_path / "demo")
+    settings = sweep.read_settings(NAME, "demo", (0, 1, 2), tmp_path / "demo")
     assert [len(setting.collapsed) for setting in settings] == [0, 0, 1]
     chosen, table = sweep.choose_best(settings), sweep_page.settings_table(settings)
     assert chosen and {setting.number for setting in chosen.choices} == {2}
     assert chosen.less_first and chosen.difference and chosen.difference.low > 0
     assert chosen.less_first.verdict == "B is better"
-    assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 2" in table.display.iloc[2].to_list()
+    assert list(table.data["collapsed"]) == [0, 0, 1] and "1 of 3" in table.display.iloc[2].to_list()
     assert settings[1].accuracy.value == pytest.approx(chosen.accuracy.value)  # one setting everywhere
     texts = sweep_page.summary_sentences(settings, chosen)
-    assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 2).")
+    assert "setting 2 (temperature 1.1)" in texts[0] and texts[-1].endswith("3 (1 of 3).")
     svgs = plot_sweep(settings, tmp_path / "page")
     assert set(svgs) == {"sweep", "sweep_training"} and all(map(len, svgs.values()))
 

@@ -206,7 +206,7 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _map_file(shell: Shell, arguments: list[str]) -> Outcome:
-    lines = None if shell.standard_input is None else shell.standard_input.splitlines()
+    lines = None if shell.standard_input is None else shell.standard_input.removesuffix("\n").split("\n")
     shell.state.assign(arguments[-1], [unknown(f"${{{arguments[-1]}[@]}}")] if lines is None else list(lines))
     return Outcome()
 
