@@ -191,7 +191,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     figures = {path.name for path in (output / "figures").iterdir()}
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
     written = {path.name for path in (output / "tables").iterdir()}
-    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "pairs", "bad_cases", "claims"}
+    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds", "turning_points"}
     names |= {f"published-{name}" for name in published_tables.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
