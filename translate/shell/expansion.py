@@ -299,7 +299,7 @@ class _Numbers(MutableMapping[str, int]):
         self.expansion.state.assign(name, str(value))
 
     def __delitem__(self, name: str) -> None:
-        raise NotImplementedError
+        self.expansion.state.variables.pop(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.expansion.state.variables)
