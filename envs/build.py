@@ -220,7 +220,7 @@ def belongs_to_another(env: Path) -> bool:
 
 def recorded_folder(env: Path) -> Path:
     """Where an environment was made, as its script for activation has it."""
-    lines = (env / "bin" / "activate").read_text().splitlines()
+    lines = os.fsdecode((env / "bin" / "activate").read_bytes()).split("\n")
     (line,) = shlex.split(next(line for line in lines if line.startswith("VIRTUAL_ENV=")))
     return Path(line.partition("=")[2])
 

@@ -80,9 +80,8 @@ class Trackers:
             os.environ.setdefault("WANDB_MODE", "offline")
             self.tracker = importlib.import_module(chosen)
             one = {"id": training_id(events, begins=not steps_before + resumed_from)} if chosen == "wandb" else {}
-            self.tracker.init(
-                project=PROJECT, name=name, resume="allow", **one
-            )  # Trackio's runs are told by their names
+            # Trackio identifies a run by its name alone.
+            self.tracker.init(project=PROJECT, name=name, resume="allow", **one)
 
     def add(self, step: int, row: Mapping[str, float | None]) -> None:
         """Write the metrics of a step of the stage; None is not known."""

@@ -118,7 +118,7 @@ def fits_table(studied: Sequence[Studied]) -> Table:
 
 
 def leverage_text(dials: Sequence[Dial], fitted: Fit | None) -> str:
-    """The largest leverage, and of which setting: a slope with one near 1 hangs on it."""
+    """The largest leverage, and of which setting: with one near 1, that setting decides the slope."""
     return f"{fitted.leverage:.2f}, {dials[fitted.hangs_on].label}" if fitted else "–"
 
 

@@ -51,7 +51,7 @@ def work_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / ".envs" / ENVIRONMENT
 
 
-@pytest.mark.parametrize("name", ["moved", "my project", "o'brien", "long" * 30])
+@pytest.mark.parametrize("name", ["moved", "my project", "o'brien", "long" * 30, "two\u2028lines"])
 def test_scripts_of_a_moved_folder_start_its_own_python(
     name: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
