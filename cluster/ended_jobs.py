@@ -1,9 +1,9 @@
 """Jobs that Slurm no longer knows: whether they have ended is read from the exit file that each writes itself.
 
 A controller without accounting forgets a job soon after its end (MinJobAge), and the executor plugin waits for ever for
-a job that nobody knows. So the queue is looked at with each poll. A job that is missing there twice has ended, with the
-status in its exit file (cluster/retry_interrupted.py). Without one, or after its time limit without a sign of life, it
-is lost and is submitted again.
+a job that nobody knows. So the queue is looked at with each poll. A job that is missing there has ended if it has left
+an exit file, with the status in it (cluster/retry_interrupted.py). Without one, if it is missing twice, or after its time
+limit without a sign of life, it is lost and is submitted again.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ class Queue:
         Returns:
             An empty string if it succeeded, a sentence if it failed, None if it may be pending or running.
         """
-        if self.absent[job] < 2:
-            if self.signs[job].seconds() <= 60 * limit_minutes + GRACE_SECONDS:
-                return None
-            return f"SLURM-job '{job}' is '{LOST}': no sign of life for longer than its time limit"
-        status = read_exit_status(self.work, job)
-        if status is None:
+        status = read_exit_status(self.work, job) if self.absent[job] else None
+        if status is not None:
+            return f"SLURM-job '{job}' failed: its command ended with status {status}" if status else ""
+        if self.absent[job] > 1:
             state = accounted_state(job) or LOST
             return f"SLURM-job '{job}' is no longer in the queue and left no exit status, its state is '{state}'"
-        return f"SLURM-job '{job}' failed: its command ended with status {status}" if status else ""
+        if self.signs[job].seconds() > 60 * limit_minutes + GRACE_SECONDS:
+            return f"SLURM-job '{job}' is '{LOST}': no sign of life for longer than its time limit"
+        return None
 
 
 def accounted_state(job: str) -> str:

@@ -72,7 +72,9 @@ def ended(cluster: daemons.Cluster, job: str) -> str:
 
 def left_over(folder: Path) -> list[str]:
     """Command lines of processes that mention this test's folder, where Ray's sockets are."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     return [line for line in listed if str(folder) in line]
 
 
