@@ -1,9 +1,12 @@
 """Jobs that Slurm no longer knows: whether they have ended is read from the exit file that each writes itself.
 
 A controller without accounting forgets a job soon after its end (MinJobAge), and the executor plugin waits for ever for
-a job that nobody knows. So the queue is looked at with each poll. A job that is missing there has ended if it has left
-an exit file, with the status in it (cluster/retry_interrupted.py). Without one, if it is missing twice, or after its time
-limit without a sign of life, it is lost and is submitted again.
+a job that nobody knows. So the queue is looked at with each poll. A job that is missing there has ended if it has
+left an exit file, with the status in it (cluster/retry_interrupted.py). Without one, if it is missing twice, or after
+its time limit without a sign of life, it is lost and is submitted again.
+
+A controller that was killed may start a running job once more, fail, and hold it in the queue for ever. Such a job
+counts as missing, and is cancelled when it has ended or is lost.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ from system.quiet_time import QuietTime
 POLL_SECONDS = 60.0  # at most; the plugin would stretch its polls to three minutes
 FOREVER_SECONDS = 10**9
 GRACE_SECONDS = 3600.0  # beyond a job's time limit
+HELD = re.compile(
+    r"requeued[ _]held|JobHoldMaxRequeue", re.IGNORECASE
+)  # reasons of jobs that never start by themselves
 
 
 class Queue:
@@ -33,15 +39,18 @@ class Queue:
         self.work = work
         self.absent: Counter[str] = Counter()  # polls in a row
         self.signs: dict[str, QuietTime] = {}
+        self.held: set[str] = set()
 
     def look(self, jobs: Collection[str]) -> None:
         """Look for jobs in the queue; a controller that does not answer says nothing about them."""
         for job in jobs:
             self.signs.setdefault(job, QuietTime(POLL_SECONDS))
-        status, output, _ = slurm.run(["squeue", "--me", "--noheader", "--states=all", "--format=%i"])
+        status, output, _ = slurm.run(["squeue", "--me", "--noheader", "--states=all", "--format=%i %r"])
         if status:
             return
-        listed = set(output.split())
+        reasons = dict(line.split(maxsplit=1) for line in output.split("\n") if " " in line.strip())
+        self.held = {job for job, reason in reasons.items() if HELD.search(reason)}
+        listed = reasons.keys() - self.held
         for job in jobs:
             if job in listed:
                 del self.absent[job]
@@ -59,6 +68,12 @@ class Queue:
         Returns:
             An empty string if it succeeded, a sentence if it failed, None if it may be pending or running.
         """
+        ending = self._ending(job, limit_minutes)
+        if ending is not None and job in self.held:
+            slurm.run(["scancel", job])
+        return ending
+
+    def _ending(self, job: str, limit_minutes: float) -> str | None:
         status = read_exit_status(self.work, job) if self.absent[job] else None
         if status is not None:
             return f"SLURM-job '{job}' failed: its command ended with status {status}" if status else ""

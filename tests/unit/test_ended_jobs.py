@@ -19,6 +19,7 @@ class Controller:
     def __init__(self, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.queue = ended_jobs.Queue(work)
         self.listed, self.status, self.state, self.now = ["7"], 0, "", 100.0
+        self.reason, self.cancelled = "None", list[str]()
         monkeypatch.setattr(slurm, "run", self.run)
         monkeypatch.setattr(ended_jobs.shutil, "which", lambda name: "/bin/sacct" if self.state else None)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
@@ -26,7 +27,9 @@ class Controller:
         self.file = retry_interrupted.status_folder(work) / "7"
 
     def run(self, command: list[str]) -> tuple[int, str, str]:
-        return self.status, "\n".join(self.listed) if command[0] == "squeue" else self.state, ""
+        self.cancelled += command[1:] if command[0] == "scancel" else []
+        listed = "\n".join(f"{job} {self.reason}" for job in self.listed)
+        return self.status, listed if command[0] == "squeue" else self.state, ""
 
     def polls(self, count: int, seconds: float = 60) -> str | None:
         for _ in range(count):
@@ -59,6 +62,18 @@ def test_a_job_that_left_nothing_is_lost_and_tried_again(controller: Controller)
     controller.state = "CANCELLED by 1000\n"
     cancelled = controller.polls(1)
     assert cancelled and "'CANCELLED'" in cancelled and not retry_interrupted.worth_retrying(cancelled, "", None)
+
+
+@pytest.mark.parametrize("reason", ["launch failed requeued held", "launch_failed_requeued_held", "JobHoldMaxRequeue"])
+def test_a_job_that_is_held_for_ever_has_ended_as_its_file_says_or_is_lost(controller: Controller, reason: str) -> None:
+    controller.reason = "Resources"
+    assert controller.polls(500) is None
+    controller.reason = reason
+    assert controller.polls(1) is None and not controller.cancelled
+    lost = controller.polls(1)
+    assert lost and retry_interrupted.worth_retrying(lost, "", None) and controller.cancelled == ["7"]
+    controller.file.write_text("0\n")
+    assert controller.polls(1) == "" and controller.cancelled == ["7", "7"]
 
 
 def test_a_controller_that_is_away_says_nothing_until_no_job_can_run_any_more(controller: Controller) -> None:
