@@ -118,7 +118,7 @@ def test_nothing_is_left_of_a_job_that_is_ended(tmp_path: Path, number: int) -> 
     assert process.stdout is not None
     python = Path(process.stdout.readline().strip())
     other = subprocess.Popen([python, "-c", "import time; time.sleep(600)"])
-    wait_until(lambda: len(below(process.pid)) == 6)  # subreaper, server, program, its client, and two forks
+    wait_until(lambda: len(below(process.pid)) == 7)  # two subreapers, server, program, its client, and two forks
     processes = below(process.pid)
     process.send_signal(number)
     process.wait()
