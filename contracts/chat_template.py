@@ -1,5 +1,8 @@
 """Chat templates, compiled and tried without transformers, whose import takes seconds.
 
+A template is a program of whoever made the model: it is rendered in a fork with limits (system.bounded_fork), here
+before an engine or a trainer renders it without.
+
 Templates that write the date (Llama 3.2's, gpt-oss's) always get the same one, DATE: samples of two days are then
 answers to the same prompt, and a training continues after midnight.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,9 +21,15 @@ from jinja2.ext import Extension
 from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from system import bounded_fork
+
 PROBE = "2+3 and nothing else"
 DATE = datetime(2024, 7, 26, tzinfo=UTC)  # the one that Llama 3's template has where it is not told another
 DATED = re.compile(r"\b(?:strftime_now|date_string)\b")
+
+
+class CannotRender(TemplateError):
+    """A template's own expressions fail on a message, or it takes too much time or memory, or writes too much."""
 
 
 class _Generation(Extension):
@@ -91,18 +100,42 @@ def problem(template: str) -> str:
     """What is wrong with a chat template; empty if it renders a user's message."""
     try:
         rendered = _render(template, add_generation_prompt=True)
-        if changing := _changing_parts(template):
+        if changing := _bounded(lambda: _changing_parts(template)):
             return f"writes something else each time ({changing}), so that no two prompts are the same"
+    except CannotRender as error:
+        return f"cannot render a user's message ({error})"
     except TemplateError as error:
         return f"is cut or damaged ({error})"
-    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        return f"cannot render a user's message ({error})"
     return "" if PROBE in rendered else "is cut or damaged (a user's message is not in what it renders)"
 
 
 def opens_a_turn(template: str) -> bool:
-    """Whether add_generation_prompt adds anything to the rendered text."""
-    return _render(template, add_generation_prompt=True) != _render(template, add_generation_prompt=False)
+    """Whether add_generation_prompt adds anything to the rendered text, or is needed to render it."""
+    try:
+        return _render(template, add_generation_prompt=True) != _render(template, add_generation_prompt=False)
+    except TemplateError:
+        return True
+
+
+def _bounded(work: Callable[[], str]) -> str:
+    """What `work` on a template returns, in a fork with limits; TemplateError where it fails or passes them."""
+
+    def answer() -> bytes:
+        try:
+            kind, text = "text", work()
+        except TemplateError as error:
+            kind, text = "refused", str(error)
+        except Exception as error:  # whatever a template's own expressions raise
+            kind, text = "failed", f"{type(error).__name__}: {error}"[:200]
+        return f"{kind}\n{text}".encode("utf-8", "surrogatepass")
+
+    try:
+        kind, _, text = bounded_fork.call(answer).decode("utf-8", "surrogatepass").partition("\n")
+    except bounded_fork.PastLimit as error:
+        raise CannotRender(f"it {error}") from None
+    if kind == "text":
+        return text
+    raise (TemplateError if kind == "refused" else CannotRender)(text)
 
 
 def _changing_parts(template: str) -> str:
@@ -128,15 +161,12 @@ def _render(
     add_generation_prompt: bool,
     **variables: Any,
 ) -> str:
-    """As transformers renders it (transformers.utils.chat_template_utils)."""
+    """As transformers renders it (transformers.utils.chat_template_utils), in a fork with limits."""
 
     def fail(message: str) -> NoReturn:
         raise TemplateError(message)
 
     tokens = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": "<unk>"}
     variables = {"tools": None, "documents": None, **tokens, **fixed_date(), **variables}
-    return (
-        _environment()
-        .from_string(template)
-        .render(messages=list(messages), add_generation_prompt=add_generation_prompt, raise_exception=fail, **variables)
-    )
+    variables |= {"messages": list(messages), "add_generation_prompt": add_generation_prompt, "raise_exception": fail}
+    return _bounded(lambda: _environment().from_string(template).render(variables))

@@ -21,6 +21,8 @@ from system.errors import UserError
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first that is there is used
 OBJECTS = re.compile(r"(generation_|tokenizer_)?config|tokenizer|vocab|.*\.index|chat_template")
 SENTENCEPIECE_PARTS = {1, 2, 3}  # pieces, trainer_spec and normalizer_spec of sentencepiece_model.proto
+MOST_HEADER = 100_000_000  # bytes of JSON at the head of a safetensors file, as its own reader has it
+MOST_JSON = 1 << 28  # bytes; the longest tokenizer.json of a model that is trained here has 11 MB
 SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
 
 
@@ -125,6 +127,12 @@ def chat_template(folder: Path) -> str | None:
 
 
 def _json(file: Path) -> Any:
+    if file.stat().st_size > MOST_JSON:
+        raise UserError(
+            f"{file} has {file.stat().st_size:,} bytes, more than any such file ({MOST_JSON:,}): copy it again "
+            "from its source",
+            code="damaged-model",
+        )
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -178,17 +186,23 @@ def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]
 def tensor_names(file: Path) -> set[str] | None:
     """The tensors of a safetensors file, by its header; None if the file is truncated or damaged.
 
-    A file is 8 bytes with the header's length, the header in JSON, and the tensors (safetensors' format description).
+    A file is 8 bytes with the header's length, the header in JSON, and the tensors, which lie one after the other
+    (safetensors' format description).
     """
     size = file.stat().st_size
     with file.open("rb") as content:
         length = int.from_bytes(content.read(8), "little")
-        if not 2 <= length < size:
+        if not 2 <= length <= min(MOST_HEADER, size - 8):
             return None
         try:
             header = json.loads(content.read(length))
-            ends = {name: tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"}
-            return set(ends) if 8 + length + max(ends.values(), default=0) == size else None
+            spans = {name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"}
+            end = 0
+            for begin, after in sorted(spans.values()):
+                if not (begin == end <= after):
+                    return None
+                end = after
+            return set(spans) if 8 + length + end == size else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             return None
 

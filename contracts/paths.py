@@ -13,7 +13,7 @@ from system.errors import UserError
 from system.text_safety import one_line
 
 MODELS = "models/"  # the ids of models that are evaluated alone, without a training, begin with it
-REFUSED = "{}*?[]"  # braces are wildcards for Snakemake; the others are patterns for datasets and vLLM
+REFUSED = "{}<>*?[]"  # wildcards and path variables of Snakemake; the others are patterns for datasets and vLLM
 
 
 def check_path(key: str, path: str | Path, refused: str = REFUSED) -> None:

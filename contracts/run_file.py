@@ -5,6 +5,7 @@ The names in a run file are checked elsewhere: the training's in recipes.runs, t
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, cast
 import jsonschema
 
 from system.errors import UserError
+from system.text_safety import one_line
 from system.unknown_names import unknown
 from system.yaml_files import display_path, read_yaml
 
@@ -131,6 +133,12 @@ def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
     """
     if "extends" not in content:
         return content
+    if not re.fullmatch(r"[\w.+-]+", str(content["extends"])):
+        raise UserError(
+            f"{display_path(file)}: extends: '{one_line(str(content['extends']))}' should name a run of the same "
+            "recipe, without a folder",
+            code="extends-elsewhere",
+        )
     base = read_yaml(file.with_name(f"{content['extends']}.yaml"))
     if "extends" in base:
         raise UserError(

@@ -101,6 +101,8 @@ GRADED = pa.schema(
     ]
 )
 
+MOST_ROWS, MOST_BYTES = 20_000_000, 64 << 30  # of one table; AIME with 64 repeats of 30 problems has 1,920 rows
+
 VERDICTS = ("correct", "wrong", "no_answer", "truncated", "format_error", "ungradable")
 
 SCORE = pa.schema(
@@ -145,6 +147,23 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
         pq.write_table(whole, file, compression="zstd", write_page_checksum=True)
 
 
+def check_size(file: pq.ParquetFile, path: Path) -> None:
+    """Refuse a table that its own head says is larger than any of ours, before it is read.
+
+    Raises:
+        UserError: it has more than MOST_ROWS rows, or unpacks to more than MOST_BYTES.
+    """
+    head = file.metadata
+    size = sum(head.row_group(index).total_byte_size for index in range(head.num_row_groups))
+    if head.num_rows > MOST_ROWS or size > MOST_BYTES:
+        raise UserError(
+            f"{path} should be a table of completions, but has {head.num_rows:,} rows ({size:,} bytes unpacked), more "
+            f"than is read ({MOST_ROWS:,} rows, {MOST_BYTES:,} bytes): it is another file, or several in one; split it",
+            code="too-large-table",
+            rows=head.num_rows,
+        )
+
+
 def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table and check its columns.
 
@@ -168,6 +187,7 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
         )
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            check_size(file, path)
             table = file.read(columns)
         table = _with_added(table, schema)
         missing = [name for name in schema.names if name not in table.column_names]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from system.errors import UserError, run_command
 from tasks import registry
 
 
-def _first_names(names: Iterable[str]) -> str:
+def _first_names(names: Iterable[str], count: int | None = None) -> str:
     names = list(names)
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    more = (len(names) if count is None else count) - 5
+    return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
 
 
 def _faults(
@@ -46,11 +48,16 @@ def _faults(
         f"holds {len(others)} problems that were not requested ({_first_names(others)})",
     )
     delivered = set(zip(graded["problem_id"], graded["repeat"], strict=True))
-    wanted = [(problem, repeat) for problem in requested for repeat in range(k)]
-    missing = [f"{problem} repeat {repeat}" for problem, repeat in wanted if (problem, repeat) not in delivered]
-    size, names = f"{len(requested)} problems × {k} repeats", _first_names(missing)
-    yield "missing-samples", len(missing), f"should hold {size}, but {len(missing)} are missing ({names})"
-    more = len(delivered) - len(wanted)
+    wanted = len(requested) * k
+    known = set(requested)
+    present = sum(problem in known and 0 <= repeat < k for problem, repeat in delivered)
+    # One by one, because a file may state any number of repeats
+    each = ((problem, repeat) for problem in requested for repeat in range(k))
+    absent = (f"{problem} repeat {repeat}" for problem, repeat in each if (problem, repeat) not in delivered)
+    missing = wanted - present
+    size, names = f"{len(requested)} problems × {k} repeats", _first_names(islice(absent, 5), missing)
+    yield "missing-samples", missing, f"should hold {size}, but {missing} are missing ({names})"
+    more = len(delivered) - wanted
     yield "too-many-samples", more, f"should hold {k} repeats per problem but holds {more} samples more"
     ungraded = graded.loc[~graded["verdict"].isin(tables.VERDICTS), "problem_id"]
     names = _first_names(ungraded)

@@ -81,6 +81,12 @@ def as_user_error(error: BaseException) -> UserError | None:
         )
     if written_in_rust := re.search(r"\(os error (\d+)\)$", str(error)):  # safetensors has an exception of its own
         error = OSError(int(written_in_rust[1]), str(error))
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+        return UserError(
+            "there is not enough memory: raise `ulimit -v`, ask for more (retries on a cluster do), or look whether an "
+            "input is much larger than it should be",
+            code="out-of-memory",
+        )
     return _file_error(error) if isinstance(error, OSError) else None
 
 
@@ -91,6 +97,12 @@ def _file_error(error: OSError) -> UserError | None:
             f"the disk is full ({path or 'no file named'}): free some space, or set `results` and `work` in the "
             "configuration to another disk, and run the same command again; finished work is kept",
             code="disk-full",
+        )
+    if error.errno == errno.EFBIG:
+        return UserError(
+            f"a file becomes longer than this shell allows ({path or 'no file named'}): raise `ulimit -f`, and run the "
+            "same command again; finished work is kept",
+            code="file-too-long",
         )
     if error.errno in _NO_LOCKS:
         return UserError(

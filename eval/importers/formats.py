@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from contracts import tables
 from eval.importers import inspect_logs
 from eval.importers.harness_verdicts import verdicts
 from system import json_lines
@@ -210,7 +211,9 @@ def lighteval(path: Path) -> Iterator[Row]:
     Of several golds the first is used.
     """
     try:
-        details = pq.read_table(path).to_pylist()
+        with pq.ParquetFile(path) as file:
+            tables.check_size(file, path)
+            details = file.read().to_pylist()
     except (pa.ArrowInvalid, OSError) as error:
         raise UserError(
             f"{path} should be a Parquet table of lighteval details but cannot be read ({error})",

@@ -165,11 +165,12 @@ def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step:
 
 def number_repeats(rows: Sequence[Row]) -> None:
     """Give rows of the same problem different repeats: several files may be several repeats of it."""
-    seen: set[tuple[str, int]] = set()
+    following: dict[tuple[str, int], int] = {}  # of each that is taken, the next that may be free
     for row in rows:
-        while (row["problem_id"], row["repeat"]) in seen:
-            row["repeat"] += 1
-        seen.add((row["problem_id"], row["repeat"]))
+        first = row["problem_id"], row["repeat"]
+        while (key := (row["problem_id"], row["repeat"])) in following:
+            row["repeat"] = following[key]
+        following[first] = following[key] = row["repeat"] + 1
 
 
 def import_samples(

@@ -27,6 +27,8 @@ DAMAGE = (
     ValueError, TypeError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError,
     RecursionError,
 )  # fmt: skip
+MOST_UNPACKED, MOST_RATIO = 64 << 20, 50  # bytes of one sample, or times its packed size; logs have ratios below 20
+MOST_LOG = 1 << 30  # bytes of all samples, or MOST_RATIO times the log's size
 LAST_EPOCH = LAST_TOKENS = 2**31 - 1  # what our tables hold
 Row = dict[str, Any]
 
@@ -34,16 +36,26 @@ Row = dict[str, Any]
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
     """The JSON of one file of an archive."""
     if info.compress_type != ZSTANDARD:
-        return json.loads(archive.read(info))
+        with archive.open(info) as member:
+            return json.loads(_read(member, info))
     assert archive.fp is not None
     archive.fp.seek(info.header_offset)
     name, extra = struct.unpack("<HH", archive.fp.read(LOCAL_HEADER)[26:])
     archive.fp.seek(info.header_offset + LOCAL_HEADER + name + extra)
     packed = io.BytesIO(archive.fp.read(info.compress_size))
-    data = pa.input_stream(packed, compression="zstd").read()
+    data = _read(pa.input_stream(packed, compression="zstd"), info)
     if zlib.crc32(data) != info.CRC:
         raise ValueError(f"the checksum of {info.filename} is that of another text")
     return json.loads(data)
+
+
+def _read(member: Any, info: zipfile.ZipInfo) -> bytes:
+    """A file of an archive; ValueError where it unpacks to more than text does, which is no log."""
+    most = max(MOST_UNPACKED, MOST_RATIO * info.compress_size)
+    data: bytes = member.read(most + 1)
+    if len(data) > min(most, info.file_size):
+        raise ValueError(f"{info.filename} unpacks to more than {most:,} bytes from {info.compress_size:,}")
+    return data
 
 
 def _samples(path: Path) -> Iterator[Row]:
@@ -51,9 +63,12 @@ def _samples(path: Path) -> Iterator[Row]:
         yield from json.loads(path.read_text(encoding="utf-8"))["samples"]
         return
     with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            if re.fullmatch(r"samples/.+\.json", info.filename):
-                yield _member(archive, info)
+        members = [info for info in archive.infolist() if re.fullmatch(r"samples/.+\.json", info.filename)]
+        # What the archive says of sizes is compared by its reader while each is read
+        if (size := sum(info.file_size for info in members)) > max(MOST_LOG, MOST_RATIO * path.stat().st_size):
+            raise ValueError(f"its samples unpack to {size:,} bytes from {path.stat().st_size:,}")
+        for info in members:
+            yield _member(archive, info)
 
 
 def _text(content: Any) -> str:

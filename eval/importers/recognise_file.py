@@ -202,7 +202,9 @@ def _recognise_table(path: Path, mapping: dict[str, str]) -> tuple[str, Path, di
                 "compare takes it as it is",
                 code="graded-already",
             )
-        rows = pq.read_table(path).to_pylist()
+        with pq.ParquetFile(path) as file:
+            tables.check_size(file, path)
+            rows = file.read().to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise UserError(
             f"{path} should be a Parquet table but cannot be read ({error}): copy it again", code="damaged-table"

@@ -262,9 +262,12 @@ def rewrite(file: Path, **values: object) -> None:
 def test_files_of_several_models_are_refused(folder: Path, file: str, values: dict[str, object]) -> None:
     tensors = {"model.embed_tokens.weight": [3, 4], "model.layers.0.w": [1], "model.layers.1.w": [1]}
     header = json.dumps(
-        {name: {"dtype": "F32", "shape": shape, "data_offsets": [0, 16]} for name, shape in tensors.items()}
+        {
+            name: {"dtype": "F32", "shape": shape, "data_offsets": [16 * index, 16 * index + 16]}
+            for index, (name, shape) in enumerate(tensors.items())
+        }
     )
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + b"\0" * 16)
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + b"\0" * 48)
     rewrite(folder / "config.json", num_hidden_layers=2)
     model_folder.check(folder, chat_template=True)
     rewrite(folder / file, **values)
