@@ -6,7 +6,7 @@
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/how-to/slurm.md): half an hour
-# make test-faults kills, full disks, damaged files and more, against the real workflow (docs/explanation/promises.md): two hours
+# make test-faults kills, full disks, damaged files, searched rewards and more, against the real workflow (docs/explanation/promises.md): two hours
 # make test-docs  every command of README and docs that this machine can run: hours; PART=2/7 or DOCS="--cost seconds" for some
 # make docs       the documentation's site, in work/docs/site; without network, and a broken link is an error
 # make lint       formatting, types and Snakemake's lint; part of make test
