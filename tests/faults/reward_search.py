@@ -82,15 +82,15 @@ def targets(count: int) -> list[Target]:
     different = {
         json.dumps([run.rewards, models.find(run.model).get("demo_task")]): run for run in runs if not run.control
     }
-    found = []
+    chosen = []
     for run in different.values():
         entry = models.find(run.model)
         task, demo = entry["demo_task"], models.demo_settings(entry)
         drawn = demo_problems(task, demo["problems"], count)
         weighted = rewards.load(run.rewards, rewards.extraction_of(run))
-        found.append(Target(run.name, task, weighted, prompts.load(run.prompt).assistant or "", drawn))
+        chosen.append(Target(run.name, task, weighted, prompts.load(run.prompt).assistant or "", drawn))
         judged = rewards.load([{"function": "recipes.rewards.correct", "weight": 1}], rewards.extraction_of(run))
-        found.append(Target(f"verdict of {task}", task, judged, "", drawn))
+        chosen.append(Target(f"verdict of {task}", task, judged, "", drawn))
     for name in BENCHMARKS:
         spec = dataset_specs.find(name)
         try:
@@ -100,8 +100,8 @@ def targets(count: int) -> list[Target]:
         drawn = random.Random(name).sample([one for one in loaded if one.answer], count)
         rule = "answer-tag" if registry.get(drawn[0].task).answer_format == "tagged" else "none"
         judged = rewards.load([{"function": "recipes.rewards.correct", "weight": 1}], rule)
-        found.append(Target(f"verdict of {drawn[0].task}", drawn[0].task, judged, "", drawn))
-    return sorted({target.name: target for target in found}.values())
+        chosen.append(Target(f"verdict of {drawn[0].task}", drawn[0].task, judged, "", drawn))
+    return sorted({target.name: target for target in chosen}.values())
 
 
 def demo_problems(task: str, arguments: dict[str, object], count: int) -> list[Problem]:
