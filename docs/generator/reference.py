@@ -266,11 +266,20 @@ def conformance() -> list[str]:
     ]  # fmt: skip
 
 
+def promises() -> list[str]:
+    """What users may rely on, each promise with its test (tests/promises.yaml)."""
+    lines = ["# Promises", "", "A test holds each promise. What was tried: [Faults](../explanation/promises.md).", ""]
+    for heading, entries in read_yaml(ROOT / "tests" / "promises.yaml").items():
+        rows = ((entry["promise"], entry.get("limits", ""), f"`{entry['test']}`") for entry in entries)
+        lines += [f"## {heading}", "", *table(("promise", "limits", "test"), rows)]
+    return lines
+
+
 PAGES: dict[str, Callable[[], list[str]]] = {
     "run-file": run_file, "configuration": configuration, "protocols": protocol_page, "benchmarks": benchmarks,
     "recipes": recipes, "commands": commands, "metrics": metrics, "tables": table_page, "exit-statuses": exit_statuses,
     "provenance": provenance_fields, "environment-variables": environment_variables,
-    "conformance": conformance,
+    "conformance": conformance, "promises": promises,
 }  # fmt: skip
 
 
