@@ -5,6 +5,7 @@ Names may be Snakemake wildcards: `ResultsFolder(Path("results/demo")).run("{rec
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from system.errors import UserError
 from system.text_safety import one_line
 
 MODELS = "models/"  # the ids of models that are evaluated alone, without a training, begin with it
-REFUSED = "{}<>*?[]"  # wildcards and path variables of Snakemake; the others are patterns for datasets and vLLM
+REFUSED = "{}*?[]"  # wildcards of Snakemake; the others are patterns for datasets and vLLM
+PATH_VARIABLE = re.compile(r"<[a-z][a-z0-9_]*>")  # snakemake.pathvars
 
 
 def check_path(key: str, path: str | Path, refused: str = REFUSED) -> None:
@@ -25,12 +27,15 @@ def check_path(key: str, path: str | Path, refused: str = REFUSED) -> None:
         refused: characters that it may not have, besides control characters.
 
     Raises:
-        UserError: it has one of these or a control character, begins with a dash, or begins or ends with a space.
+        UserError: it has one of these, a control character or a <word>, or begins with a dash or with a space, or ends
+            with one.
     """
     text = str(path)
     refused_characters = "".join(dict.fromkeys(c for c in text if c in refused or not (c == " " or c.isprintable())))
     if refused_characters:
         why = f"has {', '.join(one_line(repr(character)) for character in refused_characters)}"
+    elif variable := PATH_VARIABLE.search(text):
+        why = f"has {variable[0]}, which is a variable for Snakemake"
     elif text.startswith("-"):
         why = "begins with a dash"
     elif text != text.strip():
