@@ -89,8 +89,8 @@ test-docs: base
 docs: base
 	@$(PYTHON) envs/build.py docs
 	@$(RUN) python -m docs.generator.reference work/docs/reference
-	@NO_MKDOCS_2_WARNING=1 $(dir $(shell $(PYTHON) envs/build.py docs --where))mkdocs build --strict --quiet
-	@echo "work/docs/site/index.html; with its search: python3 -m http.server --directory work/docs/site 8000"
+	@NO_MKDOCS_2_WARNING=1 $(shell $(PYTHON) envs/build.py docs --where) -m mkdocs build --strict --quiet
+	@echo "work/docs/site/index.html"
 
 lint: base
 	@$(RUN) ruff format --check .

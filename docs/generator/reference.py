@@ -18,6 +18,8 @@ import click
 import pyarrow as pa
 
 from analysis.compare_checkpoints import exit_status
+from analysis.report.sections import published_tables as published_tables_section
+from analysis.statistics import published_tables
 from cli.main import click_command
 from cli.runs import run_row
 from cli.table import GROUPS, Command, Module
@@ -275,11 +277,35 @@ def promises() -> list[str]:
     return lines
 
 
+def gpu_differences() -> list[str]:
+    """What differs between the demo on a CPU and a run on GPUs (frameworks/gpu_differences.yaml)."""
+    entries = read_yaml(ROOT / "frameworks" / "gpu_differences.yaml")["differences"]
+    rows = ((entry["cpu"], entry["gpu"], entry["covered"]) for entry in entries)
+    return [
+        "# CPU and GPUs", "",
+        "What differs between the demo on a CPU and a run on GPUs. Parser: the release accepts the setting. Nothing:",
+        "it has never run. Back to [On GPUs](../how-to/first-gpu.md).", "",
+        *table(("on the CPU", "on GPUs", "covered by"), rows),
+    ]  # fmt: skip
+
+
+def published() -> list[str]:
+    """What the published tables show by themselves, as every report says it."""
+    sentences = published_tables_section.what_it_shows(published_tables.table_names())
+    return [
+        "# What the published tables show", "",
+        "Each figure is a whole number of problems, answered once. No pairs: the answers are not published.",
+        "Every report has the same sentences.", "",
+        *(f"- {sentence}" for sentence in sentences), "",
+    ]  # fmt: skip
+
+
 PAGES: dict[str, Callable[[], list[str]]] = {
     "run-file": run_file, "configuration": configuration, "protocols": protocol_page, "benchmarks": benchmarks,
     "recipes": recipes, "commands": commands, "metrics": metrics, "tables": table_page, "exit-statuses": exit_statuses,
     "provenance": provenance_fields, "environment-variables": environment_variables,
-    "conformance": conformance, "promises": promises,
+    "conformance": conformance, "promises": promises, "gpu-differences": gpu_differences,
+    "published-tables": published,
 }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from docs.generator import glossary
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = ROOT / "work" / "docs" / "reference"  # docs.generator.reference wrote it
@@ -80,7 +82,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point the links of a page at the files of the site."""
+    """Point the links of a page at the files of the site, and the words of the glossary at the glossary."""
 
     def point(match: re.Match[str]) -> str:
         path = target(page.file.src_uri, match[2])
@@ -88,4 +90,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             return match[1]
         return f"[{match[1]}]({posixpath.relpath(uri(path), posixpath.dirname(page.file.src_uri))}{match[3] or ''})"
 
-    return LINK.sub(point, markdown)
+    address = page.file.src_uri
+    markdown = LINK.sub(point, markdown)
+    if address == "glossary.md":
+        return glossary.with_anchors(markdown)
+    if address.startswith(("project/", "reference/")):
+        return markdown
+    return glossary.with_links(markdown, posixpath.relpath("glossary.md", posixpath.dirname(address)))

@@ -1,4 +1,4 @@
-"""docs/how-to/first-gpu.md names what differs between the scales: replacements of the releases' code, and settings."""
+"""frameworks/gpu_differences.yaml names what differs between the scales: replaced code and settings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from frameworks.openrlhf.cpu import rewrites
 from frameworks.trl import command as trl
 from frameworks.verl import command as verl
 from recipes.runs import load_run, run_names
+from system.yaml_files import read_yaml
 
-TABLE = (
-    (ROOT / "docs" / "how-to/first-gpu.md")
-    .read_text(encoding="utf-8")
-    .partition("\n## What the demo does not show\n")[2]
-)
+ENTRIES = read_yaml(ROOT / "frameworks" / "gpu_differences.yaml")["differences"]
+TABLE = "\n".join(" ".join(entry.values()) for entry in ENTRIES)
 NAMED = re.findall(r"`([^`]+)`", TABLE)
 HERE = Path("here")
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
+from docs.generator import glossary
 from docs.generator.reference import write
 from envs.build import python
 
-MKDOCS = python("docs").with_name("mkdocs")
+PYTHON = python("docs")
 KINDS = {"tutorials", "how-to", "reference", "explanation", "results"}
 
 
@@ -24,16 +25,21 @@ def test_every_page_has_a_kind() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not MKDOCS.exists(), reason="docs's environment is not built; make docs builds it")
+@pytest.mark.skipif(not PYTHON.exists(), reason="docs's environment is not built; make docs builds it")
 def test_the_site_is_built_without_warnings_and_asks_the_network_for_nothing(tmp_path: Path) -> None:
     write(ROOT / "work" / "docs" / "reference")
-    command = [MKDOCS, "build", "--strict", "--quiet", "--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    options = ["--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path]
+    command = [PYTHON, "-m", "mkdocs", "build", "--strict", "--quiet", *options]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     text = "".join(page.read_text(encoding="utf-8") for page in tmp_path.rglob("*.html"))
     styles = "".join(style.read_text(encoding="utf-8") for style in tmp_path.rglob("*.css"))
     assert re.findall(r'\ssrc="?https?:[^"\s>]+', text) == re.findall(r"url\(\"?https?:[^)]+", styles) == []
     assert re.findall(r'<link[^>]*href="?https?:[^>]*', text) == []
+    first = (tmp_path / "explanation" / "comparisons.html").read_text(encoding="utf-8")
+    assert first.count('href="../glossary.html#checkpoint"') == 1
+    assert 'id="pass-k"' in (tmp_path / "glossary.html").read_text(encoding="utf-8")
     assert "grader" in (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
 
 
@@ -42,6 +48,23 @@ def test_a_link_that_leads_nowhere_is_a_warning() -> None:
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     kinds = ("omitted_files", "absolute_links", "unrecognized_links", "anchors")
     assert all(f"{kind}: warn" in settings for kind in kinds)
+
+
+def test_a_link_that_shows_a_file_name_shows_that_of_its_target() -> None:
+    """A page that was renamed would keep its old name there."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "studies").rglob("*.md")]
+    links = [link for page in pages for link in re.findall(r"\[([^][]*\.md)\]\(([^)#]+)", page.read_text("utf-8"))]
+    assert links and [link for link in links if Path(link[0]).name != Path(link[1]).name] == []
+
+
+def test_the_first_use_of_a_word_is_linked_and_code_is_left_alone() -> None:
+    text = "# Recipes\n\n`recipe`, [recipe](x.md), recipe-like, Recipe, recipes; run it, pass@k.\n\n```\nverdict\n```\n"
+    linked = glossary.with_links(text, "../glossary.md")
+    assert linked.count("glossary.md#recipe ") == 1 and ' [Recipe](../glossary.md#recipe "' in linked
+    assert "glossary.md#pass-k" in linked and "#verdict" not in linked and "#run " not in linked
+    words = glossary.words()
+    assert len(words) > 35 and words.keys() >= glossary.EVERYDAY and list(words) == sorted(words)
+    assert len({glossary.anchor(word) for word in words}) == len(words)
 
 
 @pytest.mark.parametrize("page", [page for page in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in page.read_text()])

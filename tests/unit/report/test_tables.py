@@ -186,8 +186,6 @@ def test_what_the_published_tables_show_is_said_in_numbers() -> None:
         "With 40 problems answered once, amc23 can distinguish 20/40 only from 29/40 or more"
     )
     assert "mp.weixin.qq.com" in source()
-    text = (Path(__file__).parents[3] / "docs/results/published.md").read_text(encoding="utf-8")
-    assert all(sentence in " ".join(text.split()) for sentence in sentences)
 
 
 def test_a_table_that_was_not_published() -> None:
