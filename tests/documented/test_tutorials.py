@@ -27,14 +27,14 @@ def blocks(page: Path) -> Iterator[tuple[str, str]]:
             yield text, next_text if next_kind == "text" else ""
 
 
-def pattern(line: str) -> str:
-    """A line of the page as a pattern: its numbers may be others, and so may the space between columns."""
-    parts = NUMBER.sub("\0", line).split()
+def pattern(line: str, exact: bool) -> str:
+    """A line of the page as a pattern: the space between columns may differ and, if not exact, so may numbers."""
+    parts = (line if exact else NUMBER.sub("\0", line)).split()
     return r"\s+".join(re.escape(part).replace("\0", r"[\d,.]+") for part in parts)
 
 
-def missing_lines(expected: str, output: str) -> list[str]:
-    return [line for line in expected.split("\n") if line.strip() and not re.search(pattern(line), output)]
+def missing_lines(expected: str, output: str, exact: bool = False) -> list[str]:
+    return [line for line in expected.split("\n") if line.strip() and not re.search(pattern(line, exact), output)]
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +47,11 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     return workplace
 
 
-def follow(page: str, workplace: Workplace) -> None:
+def follow(page: str, workplace: Workplace, exact: bool = False) -> None:
     for number, (commands, expected) in enumerate(blocks(TUTORIALS / f"{page}.md"), start=1):
         done = workplace.run(f"set -e\n{commands}", LIMIT)
         assert done.status == 0, f"{page}, block {number}: {commands}\n{done.output}"
-        assert missing_lines(expected, done.output) == [], f"{page}, block {number}\n{done.output}"
+        assert missing_lines(expected, done.output, exact) == [], f"{page}, block {number}\n{done.output}"
 
 
 built = pytest.mark.skipif(
@@ -79,7 +79,7 @@ def test_the_tutorial_of_a_task_of_ones_own(workplace: Workplace) -> None:
 @pytest.mark.workflow
 @needs.published("benchmarks/gsm8k.jsonl")
 def test_the_tutorial_of_generations(workplace: Workplace) -> None:
-    follow("own-generations", workplace)
+    follow("own-generations", workplace, exact=True)  # nothing is trained, so the numbers are the same everywhere
 
 
 def test_every_tutorial_is_followed_and_begins_with_commands() -> None:
@@ -88,9 +88,10 @@ def test_every_tutorial_is_followed_and_begins_with_commands() -> None:
     for page in pages:
         assert len(list(blocks(TUTORIALS / f"{page}.md"))) >= 3
         for commands, _ in blocks(TUTORIALS / f"{page}.md"):
-            assert is_command(commands) or commands.startswith(("cat >", "sed -i"))
+            assert is_command(commands) or commands.startswith(("cat >", "sed "))
 
 
 def test_numbers_and_spaces_may_differ_but_words_may_not() -> None:
     assert missing_lines("gsm8k  1.0 points\n\nend", "x gsm8k   12.5 points\nend") == []
     assert missing_lines("gsm8k  1.0 points", "gsm8k 12 point") == ["gsm8k  1.0 points"]
+    assert missing_lines("gsm8k  1.0 points", "gsm8k 12 points", exact=True) == ["gsm8k  1.0 points"]
