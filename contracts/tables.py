@@ -32,6 +32,8 @@ PROBLEM = pa.schema(
 
 REWARDS = pa.list_(pa.struct([("name", pa.string()), ("fired", pa.float64()), ("mean", pa.float64())]))
 
+PHASES = pa.list_(pa.struct([("name", pa.string()), ("seconds", pa.float64())]))
+
 TRAINING_LOG = pa.schema(
     [
         ("run", pa.string()),
@@ -54,6 +56,7 @@ TRAINING_LOG = pa.schema(
         ("tokens_per_second", pa.float64()),
         ("sampler_mismatch", pa.float64()),
         ("rewards", REWARDS),
+        ("phases", PHASES),
     ]
 )
 
@@ -130,7 +133,7 @@ SCORE = pa.schema(
 )
 
 
-ADDED = {"subset", "cluster"}  # columns that tables of earlier releases do not have; they are null there
+ADDED = {"subset", "cluster", "phases"}  # columns that tables of earlier releases do not have; they are null there
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:

@@ -96,6 +96,8 @@ class Adapter(ABC):
     earlier_names: ClassVar[Mapping[str, tuple[str, float]]] = {}
     # Text that the framework prints without numbers of steps, by a pattern: what it is, and what to import instead.
     unnumbered_text: ClassVar[Mapping[str, str]] = {}
+    # The framework's name of a timer -> the phase of a step that it is part of, in their order: see frameworks.phases.
+    timers: ClassVar[Mapping[str, str]] = {}
     # Bytes of a native checkpoint, for estimates of disk space.
     checkpoint_size: ClassVar[CheckpointSize]
     # What the processes of a run on GPUs import; cluster/rehearsal.py imports them where there is none.

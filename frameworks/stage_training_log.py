@@ -11,7 +11,7 @@ from typing import Any
 
 from contracts import tables
 from contracts.run_file import Run, Stage
-from frameworks import rollout_log
+from frameworks import phases, rollout_log
 from frameworks.adapter import Adapter, Paths
 from recipes import rewards
 from system.errors import UserError
@@ -40,6 +40,7 @@ def read(
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.metrics_of_training(run, stage, paths), rewards.short_names(run.rewards)
     last = stage.steps if steps is None else steps
+    times = phases.intervals(paths.work)
     for step in range(1, last + 1):
         metrics = adapter.our_columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
         _check_numbers(metrics, step, run, paths)
@@ -52,7 +53,10 @@ def read(
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
         judged = recorded.get(step, [])
-        each = {"rewards": rollout_log.reward_columns(judged, names)}
+        each = {
+            "rewards": rollout_log.reward_columns(judged, names),
+            "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, times.get(step)),
+        }
         log.append(empty | metrics | position | timed | rollout_log.step_columns(judged) | each)
     _warn(run, last, logged, "nothing is logged")
     _warn(run, last, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")

@@ -24,6 +24,7 @@ from frameworks import (
     adapter,
     checkpoints,
     one_gpu_variant,
+    phases,
     rollout_log,
     slurm_nodes,
     stage_training_log,
@@ -114,6 +115,7 @@ def launch_stage(
     if resumed_from < stage.steps:
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
         command.environment[rollout_log.VARIABLE] = str(attempt.folder)
+        clock = phases.Clock(paths.work, attempt.number, resumed_from)
         with closing(
             Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
         ) as trackers:
@@ -122,19 +124,28 @@ def launch_stage(
                 stage.steps,
                 partial(framework.columns_in_line, stage),
                 rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
-                partial(_after_step, framework, run, stage, paths, trackers),
+                partial(_after_step, framework, run, stage, paths, trackers, clock),
                 resumed_from=resumed_from,
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
                 stop_on_collapse=stop_on_collapse,
             )
             trainer_process.run(command, paths.work / "train.log", monitor)
+        clock.note_end()
     return command
 
 
 def _after_step(
-    framework: Adapter, run: Run, stage: Stage, paths: Paths, trackers: Trackers, step: int, row: dict[str, Any]
+    framework: Adapter,
+    run: Run,
+    stage: Stage,
+    paths: Paths,
+    trackers: Trackers,
+    clock: phases.Clock,
+    step: int,
+    row: dict[str, Any],
 ) -> None:
-    """Log a step of the stage, and delete native checkpoints that are not needed any more."""
+    """Log a step of the stage and its time, and delete native checkpoints that are not needed any more."""
+    clock.note_step(step)
     trackers.add(step, row)
     checkpoints.discard_extra(framework.removable_checkpoints(run, stage, paths), math.gcd(*stage.checkpoints))
 

@@ -29,7 +29,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse an `--only` that names nothing; TEST_SEED decides the examples of property tests."""
+    """Refuse an `--only` that names nothing; TEST_SEED decides the examples of property tests.
+
+    Signals are those of a terminal's programs, also where this was started with nohup or in a shell's background.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     if SEED:
         hypothesis.core.global_force_seed = int(SEED)
     if path := config.getoption("--only"):

@@ -36,7 +36,9 @@ class OpenRLHFAdapter(Adapter):
 
     command: ClassVar = command
     parser: ClassVar = parser_check
-    metrics, imported_metrics, earlier_names = metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER
+    timers, metrics, imported_metrics, earlier_names = (
+        metrics.TIMERS, metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER,
+    )  # fmt: skip
     checkpoint_size = CheckpointSize(state=14, weights=2, states_kept=STATES_KEPT)
     sampler_distance = "vllm_kl"
     engine_share = "vllm.gpu_memory_utilization"

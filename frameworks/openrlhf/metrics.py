@@ -18,6 +18,13 @@ COLUMNS = {
 
 IMPORTED = {"rollout/reward_std": "reward_std"}
 
+TIMERS = {  # OpenRLHF rewards a completion as soon as it is sampled, and runs its models side by side before an update
+    "timing/generation": "sampling and reward",
+    "timing/make_experience": "log-probabilities, reference and values",
+    "timing/ppo_train": "update",
+    "timing/broadcast": "weight transfer",
+}
+
 # Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
 # openrlhf/trainer of each release; SimpleRL trained with 0.5.
 EARLIER = {

@@ -49,7 +49,9 @@ class TRLAdapter(Adapter):
     command: ClassVar = command
     parser: ClassVar = parser_check
     unnumbered_text = metrics.PRINTED
-    metrics, imported_metrics, earlier_names = metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER
+    timers, metrics, imported_metrics, earlier_names = (
+        metrics.TIMERS, metrics.COLUMNS, metrics.IMPORTED, metrics.EARLIER,
+    )  # fmt: skip
     checkpoint_size = CheckpointSize(state=14, weights=2)
     sampler_distance = "sampling/sampling_logp_difference/mean"
     engine_share = "vllm_gpu_memory_utilization"
@@ -149,7 +151,9 @@ class TRLAdapter(Adapter):
                 values["num_tokens"] = tokens - (tokens_before if tokens >= tokens_before else 0.0)
                 tokens_before = tokens
             elif step in steps:
-                steps[step]["step_time"] = steps[step].get("step_time", 0.0) + values.get("step_time", 0.0)
+                for name in ("step_time", *self.timers):
+                    if name in values:
+                        steps[step][name] = steps[step].get(name, 0.0) + values[name]
         return steps
 
     def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:

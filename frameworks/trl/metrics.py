@@ -17,6 +17,16 @@ COLUMNS = {
 
 IMPORTED = {"reward_std": "reward_std", "frac_reward_zero_std": "zero_signal_rate"}
 
+TIMERS = {  # of frameworks/trl/step_timers.py
+    "timing/sampling": "sampling",
+    "timing/reward": "reward",
+    "timing/log_probabilities": "log-probabilities and reference",
+    "timing/advantages": "advantages",
+    "timing/update": "update",
+    "timing/weight_transfer": "weight transfer",
+    "timing/checkpoint": "checkpoint",
+}
+
 # Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
 # trl/trainer/grpo_trainer.py of each release.
 EARLIER = {"completion_length": ("completions/mean_length", 1.0)}  # up to 0.16

@@ -17,11 +17,12 @@ import torch
 from transformers.integrations import integration_utils
 
 from frameworks.trl.command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
+from frameworks.trl.step_timers import TimedLog
 
 SAVE_SECONDS = 120.0  # for the first checkpoint; later the longest step includes one
 
 
-class StopInTime(integration_utils.TensorBoardCallback):
+class StopInTime(TimedLog):
     """Saves and stops at the end of a step if another one, as long as the longest, might not end in time."""
 
     def __init__(self) -> None:

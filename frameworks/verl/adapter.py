@@ -39,7 +39,7 @@ class VerlAdapter(Adapter):
 
     command: ClassVar = command
     parser: ClassVar = parser_check
-    metrics, earlier_names = metrics.COLUMNS, metrics.EARLIER
+    timers, metrics, earlier_names = metrics.TIMERS, metrics.COLUMNS, metrics.EARLIER
     checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
     sampler_distance = "training/rollout_probs_diff_mean"
     engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"

@@ -17,6 +17,20 @@ COLUMNS = {
     "critic/grad_norm": "critic_grad_norm",
 }
 
+TIMERS = {  # verl rewards a completion as soon as it is sampled
+    "timing_s/gen": "sampling and reward",
+    "timing_s/reward": "sampling and reward",
+    "timing_s/old_log_prob": "log-probabilities",
+    "timing_s/ref": "reference",
+    "timing_s/values": "values",
+    "timing_s/adv": "advantages",
+    "timing_s/update_critic": "update",
+    "timing_s/update_actor": "update",
+    "timing_s/save_checkpoint": "checkpoint",
+    "timing_s/update_weights": "weight transfer",
+    "timing_s/testing": "evaluation",
+}
+
 # Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in
 # verl/trainer/ppo and verl/workers of each release; TinyZero and Logic-RL have those of 0.1 and 0.2.
 EARLIER = {

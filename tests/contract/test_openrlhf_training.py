@@ -22,7 +22,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
-from tests.contract import foreign_logs, open_sockets, tiny_model, tiny_project
+from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_model, tiny_project
 from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
@@ -214,7 +214,7 @@ def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sock
     assert 8265 not in {port for _, port in watch.sockets}, "Ray's dashboard"
 
 
-def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
+def test_the_log_has_every_step_once(project: OpenRLHFProject, finished: dict[str, Any]) -> None:
     log = finished["log"]
     assert [row["step"] for row in log] == [1, 2, 3]
     for row in log:
@@ -223,6 +223,8 @@ def test_the_log_has_every_step_once(finished: dict[str, Any]) -> None:
         assert 0 < row["response_length_mean"] <= 24 and 0 <= row["truncated_rate"] <= 1
         assert row["grad_norm"] > 0 and row["learning_rate"] == pytest.approx(3e-3) and row["entropy"] > 0
         assert 0 <= row["zero_signal_rate"] <= 1 and row["tokens_per_second"] > 0
+    models = "log-probabilities, reference and values"
+    phase_checks.check(project.work, log, ("sampling and reward", models, "update", "weight transfer"))
     assert [row["wall_time"] for row in log] == sorted(row["wall_time"] for row in log)
     assert log[0]["kl"] == pytest.approx(0, abs=1e-6) and log[2]["kl"] > 0.01
 

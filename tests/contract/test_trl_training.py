@@ -14,7 +14,7 @@ import pytest
 
 from contracts import tables
 from envs.build import folder as environment
-from tests.contract import foreign_logs, open_sockets, tiny_project
+from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
 from tests.warm_python import warm_python
 
 STEPS, UPDATES = 6, 2
@@ -82,6 +82,8 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
         assert len(of_step) == 16 and sum(of_step) / 16 == pytest.approx(row["reward_mean"], abs=1e-6)
         assert row["accuracy"] == 0.0 and row["wrong_answer_rate"] == 1.0  # the reward says so of every completion
         assert row["reward_std"] == pytest.approx(statistics.stdev(of_step))
+
+    phase_checks.check(project / tiny_project.WORK, rows, ("sampling", "reward", "advantages", "update"))
 
     native = project / tiny_project.WORK / "native"
     state = native / f"checkpoint-{STEPS * UPDATES}" / "trainer_state.json"

@@ -12,7 +12,7 @@ import pytest
 from contracts import tables
 from envs.build import python
 from system import json_lines
-from tests.contract import foreign_logs, open_sockets, tiny_project
+from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
 from tests.contract.tiny_project import FAIL_FILE, SAVED, STEPS, WAIT_FILE, WORK
 from tests.waiting import wait_until
 from tests.warm_python import warm_python
@@ -104,6 +104,9 @@ def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
     for row in log:
         assert 0 <= row["reward_mean"] <= 1 and row["wrong_answer_rate"] == 1.0 and row["accuracy"] == 0.0
         assert row["response_length_max"] <= 24 and 0 <= row["truncated_rate"] <= 1 and row["kl"] is not None
+    phase_checks.check(
+        project / WORK, log, ("sampling and reward", "log-probabilities", "values", "advantages", "update")
+    )
     rollouts = tables.read(project / "rollouts.parquet", tables.ROLLOUT).to_pylist()
     assert len(rollouts) == STEPS * 16
     assert tiny_project.text_after_stops(rollouts) == []

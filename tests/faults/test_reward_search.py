@@ -31,7 +31,7 @@ def all_targets() -> dict[str, Target]:
 @pytest.mark.parametrize("name", LISTED)
 def test_nothing_is_earned_beyond_chance_but_what_is_listed(name: str) -> None:
     if name not in all_targets():
-        pytest.skip("its published problems are not on this machine")
+        pytest.skip("the data mirror with its published problems is not here")
     if all_targets()[name].task == "programs" and (why := sandbox.why_unavailable()):
         pytest.skip(f"no sandbox on this machine: {why}")
     reach = reward_search.climb(all_targets()[name], STEPS, SEED)

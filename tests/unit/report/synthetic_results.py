@@ -103,6 +103,11 @@ def training_log(run: str, ceiling: float, steps: int) -> list[dict[str, object]
                 "truncated_rate": cut, "kl": None, "entropy": 1.1 - 0.6 * progress + 0.03 * noise[6],
                 "grad_norm": 0.6 + 0.1 * noise[7], "learning_rate": 2e-4 * (1 - step / steps / 2),
                 "zero_signal_rate": min(1.0, max(0.0, 0.2 + 0.3 * progress)), "tokens_per_second": 5200.0,
+                "phases": [
+                    *([{"name": "start-up", "seconds": 9.0}] if step == 1 else []),
+                    {"name": "sampling and reward", "seconds": 0.8 + 0.1 * progress},
+                    {"name": "update", "seconds": 0.4 - 0.1 * progress}, {"name": "rest", "seconds": 0.1},
+                ],
             }
         )  # fmt: skip
     return rows

@@ -1,0 +1,94 @@
+"""Where the time of a training goes: seconds of each step by phase, and what lies between the phases.
+
+A framework's own timers (Adapter.timers) say how long its phases take. From outside, the trainer's start, the lines
+that it prints for its steps, and its end are timed; what the timers leave of a step is its rest. So the phases of a
+stage's rows add up to the time from the start of its trainer to its end:
+
+    start-up       of the first step of a start: until the framework's own time of that step begins
+    sampling …     the framework's timers
+    rest           of a step: what is left of the time since the line of the step before. Some print a step's line
+                   before they write its checkpoint; that is in the rest of the step after, unless it is timed. The
+                   rest of a step may be below 0 by as much as its line came late
+    end            of the last step: until the process has ended
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from system import json_lines
+
+FOLDER = "step_times"  # in the work folder; each start of the trainer has a file
+Phases = list[dict[str, Any]]  # name and seconds, in the order of a step
+
+
+class Clock:
+    """Appends when a start of the trainer began, made its steps and ended."""
+
+    def __init__(self, work: Path, start: int, resumed_from: int) -> None:
+        """Note the start of this number, which continues from a step."""
+        self._file = work / FOLDER / f"{start:03d}.jsonl"
+        self._file.parent.mkdir(exist_ok=True)
+        self._note("start", resumed_from)
+
+    def note_step(self, step: int) -> None:
+        """A step's line was printed."""
+        self._note("step", step)
+
+    def note_end(self) -> None:
+        """The trainer's process has ended."""
+        self._note("end", None)
+
+    def _note(self, event: str, step: int | None) -> None:
+        with self._file.open("a", encoding="ascii") as file:
+            file.write(json_lines.dump({"event": event, "step": step, "time": time.monotonic()}))
+
+
+class Interval:
+    """The seconds until a step's line was printed, and whether they begin with the trainer's start."""
+
+    def __init__(self, seconds: float, first: bool) -> None:
+        """After the last step `end` is added."""
+        self.seconds, self.first, self.end = seconds, first, 0.0
+
+
+def intervals(work: Path) -> dict[int, Interval]:
+    """By step, its interval in the last start of the trainer that made it; nothing where none were noted."""
+    steps: dict[int, Interval] = {}
+    for file in sorted((work / FOLDER).glob("*.jsonl")):
+        before, newest = 0.0, 0
+        for note in json_lines.read(file, torn_last_line=True):
+            if note["event"] == "step":
+                steps[note["step"]] = Interval(note["time"] - before, first=not newest)
+                newest = note["step"]
+            elif note["event"] == "end" and newest:
+                steps[newest].end = note["time"] - before
+            before = note["time"]
+    return steps
+
+
+def of_step(
+    timers: Mapping[str, str], logged: Mapping[str, float], seconds: float | None, interval: Interval | None
+) -> Phases | None:
+    """The phases of a step; None where nothing is known.
+
+    Args:
+        timers: a framework's name of a timer -> the phase it is part of, in the order of a step.
+        logged: what the framework logged for the step, in seconds.
+        seconds: of the whole step, as the framework says.
+        interval: from outside.
+    """
+    phases = dict.fromkeys(timers.values(), 0.0)
+    for name, phase in timers.items():
+        phases[phase] += logged.get(name, 0.0)
+    timed = sum(phases.values())
+    if interval is not None:
+        own = interval.seconds if seconds is None or not interval.first else min(seconds, interval.seconds)
+        phases = {"start-up": interval.seconds - own, **phases, "rest": own - timed, "end": interval.end}
+    elif seconds is not None:
+        phases["rest"] = seconds - timed
+    used = [{"name": name, "seconds": value} for name, value in phases.items() if value]
+    return used or None

@@ -1,0 +1,31 @@
+"""What holds of the phases of every framework's steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frameworks import phases
+
+
+def check(work: Path, rows: Sequence[dict[str, Any]], names: Collection[str]) -> None:
+    """Every step has these phases; with start-up, rest and end they are all of the time, and the timers not more.
+
+    Args:
+        work: of the training.
+        rows: of its log.
+        names: of the phases that the framework times in every step.
+    """
+    intervals = phases.intervals(work)
+    for row in rows:
+        times = {phase["name"]: phase["seconds"] for phase in row["phases"]}
+        interval = intervals[row["step"]]
+        assert set(names) <= times.keys(), row["step"]
+        assert all(times[name] > 0 for name in names) and ("start-up" in times) == interval.first
+        assert sum(times.values()) == pytest.approx(interval.seconds + interval.end)
+    assert rows[-1]["phases"][-1]["name"] == "end"
+    timed = sum(phase["seconds"] for row in rows for phase in row["phases"] if phase["name"] != "rest")
+    assert timed <= 1.05 * sum(interval.seconds + interval.end for interval in intervals.values())
