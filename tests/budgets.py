@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+import random
+from collections.abc import Iterable
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, settings
 
@@ -15,12 +17,20 @@ EXAMPLES = {
     "costly": 15,  # tenths of a second an example
 }
 TIMES = {"quick": 1 / 3, "usual": 1, "all": 10}
+ALL = os.environ.get("TEST_EXAMPLES") == "all"
+T = TypeVar("T")
 
 
 def examples(kind: str, **more: Any) -> settings:
     """The decorator of a property test of this kind."""
     times = TIMES[os.environ.get("TEST_EXAMPLES", "usual")]
     return settings(max_examples=max(5, round(EXAMPLES[kind] * times)), **more)
+
+
+def some(cases: Iterable[T], share: float) -> list[T]:
+    """A share of many costly cases, drawn with TEST_SEED; `make test-all` tries all."""
+    every = list(cases)
+    return every if ALL else random.sample(every, round(share * len(every)))
 
 
 def load() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import os
 import random
 import signal
@@ -15,7 +14,7 @@ from typing import Any
 import hypothesis.core
 import pytest
 
-from tests import belonging, budgets, skipped_tests
+from tests import belonging, budgets, scheduling, skipped_tests
 
 budgets.load()
 SLOWEST = 40  # files shown
@@ -67,11 +66,16 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["seconds"] = _seconds_of_files(node.config)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Scheduling:
+    """Files in one process each, Slurm's all in one."""
+    return scheduling.Scheduling(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest files first, so that none is alone at the end; with TEST_SEED shuffle files and the tests of each."""
     if not SEED:
-        seconds = _seconds_of_files(config)
-        items.sort(key=lambda item: -seconds.get(item.location[0], math.inf))
+        scheduling.longest_first(items, _seconds_of_files(config))
         return
     chance = random.Random(SEED)
     files: dict[str, list[pytest.Item]] = {}

@@ -65,6 +65,7 @@ def deepspeed(model: Path, folder: Path, stage: int) -> None:
     os.environ["DS_ACCELERATOR"] = "cpu"
     import deepspeed
 
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # else its kernel is compiled, for a minute
     deepspeed.init_distributed("gloo")
     actor = AutoModelForCausalLM.from_pretrained(model)
     configuration = {

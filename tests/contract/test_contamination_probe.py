@@ -24,6 +24,7 @@ NAME, PROBLEMS = "arithmetic_words", 20
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
 ]
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,12 +36,23 @@ def python(name: str, *arguments: str | Path) -> str:
     return done.stdout
 
 
+@cache
+def saved(kind: str, framework: str) -> tuple[Path, Path]:
+    """A model, and what a trainer's library saves of it."""
+    whole = Path(tempfile.mkdtemp(prefix="saved-"))
+    atexit.register(shutil.rmtree, whole, ignore_errors=True)
+    model, folder = copy_model(whole / "model", environment="trl"), whole / "saved"
+    processes = [] if framework == "trl" else ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    python(framework, *processes, SCRIPT, kind, model, folder)
+    return model, folder
+
+
 @pytest.mark.parametrize(
     ("kind", "framework", "named", "rounding"),
     [
         ("adapter", "trl", "", 0.0), ("fsdp", "trl", "", 0.0), ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
         ("verl_shards", "verl", "actor/huggingface", 0.01), ("zero2", "openrlhf", "_actor", 0.0),
-        ("zero3", "openrlhf", "_actor/global_step10", 0.0),
+        pytest.param("zero3", "openrlhf", "_actor/global_step10", 0.0, marks=pytest.mark.long),
     ],
 )  # fmt: skip
 def test_the_weights_are_those_that_were_saved(
@@ -45,9 +60,7 @@ def test_the_weights_are_those_that_were_saved(
 ) -> None:
     if not (environment(framework, "cpu") / ".stamp").is_file():
         pytest.skip(f"environment {framework} is not built; make test builds it")
-    model, folder = copy_model(tmp_path / "model", environment="trl"), tmp_path / "saved"
-    processes = [] if framework == "trl" else ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    python(framework, *processes, SCRIPT, kind, model, folder)
+    model, folder = saved(kind, framework)
     command = ["-m", "frameworks.convert_checkpoint", folder / named, "--output", tmp_path / "whole"]
     if framework == "openrlhf":
         refusal = subprocess.run([warm_python(framework), *command], cwd=ROOT, capture_output=True, text=True)

@@ -12,7 +12,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from tests.warm_python import warm_python
 
-pytestmark = [pytest.mark.contract, pytest.mark.slow]
+pytestmark = [pytest.mark.contract, pytest.mark.slow, pytest.mark.long]
 SCRIPT = """
 import json
 from cluster import gpu_memory

@@ -33,7 +33,7 @@ torch.distributed.destroy_process_group()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="gloo's interface has another name")
-@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("guarded", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_torch_listens_on_loopback_only(tmp_path: Path, guarded: bool) -> None:
     if not (environment("trl", "cpu") / ".stamp").is_file():
         pytest.skip("environment trl is not built; make test builds it")

@@ -83,6 +83,7 @@ class Workplace:
         process = subprocess.Popen(
             ["bash", "-c", f"set -o pipefail\n{script}"], cwd=self.project, stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, "PATH": path},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what runs in the background ignores it
         )  # fmt: skip
         try:
             output, _ = process.communicate(timeout=interrupt or limit)

@@ -166,8 +166,16 @@ def test_a_worker_that_runs_out_of_memory_is_replaced():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grader", ["math-verify", "qwen-rules"])
-@pytest.mark.parametrize("text", MATHS, ids=range(len(MATHS)))
+@pytest.mark.parametrize(
+    ("grader", "text"),
+    [
+        *(pytest.param("math-verify", text, id=f"math-verify-{n}") for n, text in enumerate(MATHS)),
+        *(
+            pytest.param("qwen-rules", text, id=f"qwen-rules-{n}", marks=[pytest.mark.long] * bool(n % 4))
+            for n, text in enumerate(MATHS)
+        ),
+    ],
+)
 def test_hostile_answers_end_within_the_deadline_and_run_nothing(text, grader, tmp_path):
     target = tmp_path / "made"
     answer = text.replace("{target}", str(target))

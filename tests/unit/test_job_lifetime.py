@@ -53,7 +53,8 @@ def shell_commands(folder: Path) -> dict[str, str]:
 
 
 def start(folder: Path, commands: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Snakemake with a job for each command."""
+    """Snakemake with a job for each command; a terminal that closes ends it, even where nohup started the tests."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     (folder / "program.py").write_text(PROGRAM)
     rules = [f"include: {str(ROOT / 'workflows' / 'job_lifetime.smk')!r}", f"rule all:\n    input: {[*commands]}"]
     rules += [f"rule {name}:\n    output: {name!r}\n    shell: {text!r}" for name, text in commands.items()]

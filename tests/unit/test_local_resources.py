@@ -64,7 +64,7 @@ def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path, 
 def test_snakemakes_started_one_after_another_run_a_job_once(tmp_path: Path) -> None:
     """With work folders of their own and one results folder, until one of them says that nothing is to be done."""
     target, outputs, running = f"{tmp_path}/results/demo/data/benchmarks/arithmetic_words.parquet", list[str](), []
-    for number in range(6):
+    for number in range(4):
         running.append(start(tmp_path, target, work=f"work-{number}"))
         time.sleep(1.5)
     for process in running:

@@ -125,7 +125,7 @@ FILES = [*CONTENT, "model.safetensors"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
-@examples("puzzles", suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples("costly", suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_cut_file_is_never_accepted_in_silence(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str, data: st.DataObject
@@ -168,7 +168,7 @@ def test_any_change_of_a_recorded_folder_is_noticed(folder: Path, name: str) -> 
     provenance.write(folder, sha256=provenance.sha256(folder))
     model_folder.check(folder)
     whole, chosen = (folder / name).read_bytes(), random.Random(name)
-    for _ in range(20):
+    for _ in range(8):
         at = chosen.randrange(len(whole))
         changed = bytes([whole[at] ^ 1 << chosen.randrange(8)])
         (folder / name).write_bytes(whole[:at] + changed + whole[at + 1 :])

@@ -24,6 +24,7 @@ JOB = f"cd {ROOT} && OWN=yes {sys.executable} -m tests.unit.warm_program"
 
 
 def start(folder: Path, *jobs: str) -> subprocess.Popen[str]:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
     rules = [f"rule job_{n}:\n    output: 'job_{n}'\n    shell: {job!r}\n" for n, job in enumerate(jobs)]
     wanted = ", ".join(f"'job_{n}'" for n in range(len(jobs)))
     bound = ROOT / "workflows" / "job_lifetime.smk"

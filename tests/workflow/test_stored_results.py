@@ -20,13 +20,27 @@ OTHER = "tinyzero/grpo-3b"
 PAGE = Path("results/demo/report/all/index.html")
 
 
+def copy(folder: Path) -> Path:
+    """A copy of the project without results."""
+    miniature.copy_sources(folder)
+    (folder / ".envs").symlink_to(miniature.ROOT / ".envs")
+    miniature.edit(folder / "config" / "config.yaml", reproduce=[miniature.RUN])
+    return folder
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the project without results."""
-    miniature.copy_sources(tmp_path)
-    (tmp_path / ".envs").symlink_to(miniature.ROOT / ".envs")
-    miniature.edit(tmp_path / "config" / "config.yaml", reproduce=[miniature.RUN])
-    return tmp_path
+    return copy(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A copy with results whose page was made, and what Snakemake printed."""
+    folder = copy(tmp_path_factory.mktemp("reported"))
+    store(folder, miniature.RUN)
+    status, output = miniature.snakemake(folder, *PAGE_ALONE)
+    assert status == 0, output
+    return folder, output
 
 
 def store(project: Path, run: str) -> None:
@@ -56,22 +70,20 @@ def test_with_one_run_missing_it_ends_with_one_sentence_and_names_it(project: Pa
     assert not (project / PAGE).exists() and not (project / "work").exists()
 
 
-def test_with_all_results_it_makes_the_page_alone(project: Path) -> None:
-    store(project, miniature.RUN)
-    status, output = miniature.snakemake(project, *PAGE_ALONE)
-    assert status == 0 and (project / PAGE).is_file(), output
+def test_with_all_results_it_makes_the_page_alone(reported: tuple[Path, str]) -> None:
+    project, output = reported
+    assert (project / PAGE).is_file(), output
     assert [line for line in output.split("\n") if line.startswith(("report", "total"))], output
     assert miniature.jobs_started(output, "report_page") == 1, output
-    assert not (project / "results/demo/models").exists()
+    assert not list((project / "results/demo/models").glob("demo*"))
 
 
-def test_a_replaced_result_is_noticed_before_it_says_that_nothing_is_to_be_done(project: Path) -> None:
-    store(project, miniature.RUN)
+def test_a_replaced_result_is_noticed_before_it_says_that_nothing_is_to_be_done(reported: tuple[Path, str]) -> None:
+    project, _ = reported
     model = project / "results/demo/models/arithmetic"
     model.mkdir(parents=True)
     (weights := model / "model.safetensors").write_text("weights")
     provenance.write(model, sha256=provenance.sha256(model))
-    assert miniature.snakemake(project, *PAGE_ALONE)[0] == 0
     status, output = miniature.snakemake(project, *PAGE_ALONE)
     assert status == 0 and not miniature.jobs_started(output, "report_page"), output
     weights.write_text("of another")

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -252,13 +253,18 @@ def test_every_claim_can_be_judged(one: dict[str, Any]) -> None:
         assert (name in run_names()) != (name in load_registry()["planned"]), f"{name} is planned or exists, not both"
 
 
+@cache
+def _full_run(name: str) -> Run:
+    return load_run(name, "full")
+
+
 def _full_scale(rule: dict[str, Any]) -> Iterator[tuple[Run, list[int], list[list[int]]]]:
     """Each run of a rule that exists, with the checkpoints and the windows of steps that the rule reads of it."""
     for key, name in ((key, rule[key]) for key in ("run", "against") if key in rule and rule[key] in run_names()):
         keys = ("against_step", "against_steps") if key == "against" else ("step", "steps", "before", "after")
         arguments = [rule[one] for one in keys if one in rule]
         yield (
-            load_run(name, "full"),
+            _full_run(name),
             [one for one in arguments if type(one) is int],
             [one for one in arguments if type(one) is list],
         )
@@ -302,13 +308,14 @@ ON_RUNS = [one for one in load_registry()["claims"] if any(map(runs_of, one["rul
 
 
 @pytest.fixture
-def planted_reasoning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted verdicts on steps instead of a checker's."""
+def planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted verdicts on steps instead of a checker's; all seeds were measured alike, so that none is compared."""
     monkeypatch.setattr(heldout_measures, "_checked_steps", lambda run, step, benchmark, rows: rows)
+    monkeypatch.setattr(heldout_measures, "_check_comparable", lambda *_: None)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("planted_reasoning")
+@pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize(
     "one", [one for one in ON_RUNS if one["id"] in claim_worlds.WORLDS], ids=lambda one: str(one["id"])
 )

@@ -124,6 +124,7 @@ def test_the_browser_holds_each_picture_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_it_and_links_to_completions(tmp_path: Path) -> None:
     page = build.report([sums()], tmp_path, "t", "demo").read_text()
     assert "right answer, wrong reasoning" in page and 'id="figure-right_reasons"' in page

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from synthetic_results import NAMES, write_run
+from synthetic_results import NAMES, RUNS, write_run
 
 from analysis.load_results import load_results
 from analysis.pages import page
 from analysis.report.build import report
 from analysis.report.sections import completions as completions_section
+from analysis.results import RunResults
 from analysis.statistics import published_tables
 from contracts import tables
 from eval.score import score_run
@@ -170,11 +171,22 @@ def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> Non
     assert "verdicts come from different graders" in html
 
 
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[RunResults], Path, Path]:
+    """Two runs, an overlap with their training data, and the folder with their report."""
+    folder = tmp_path_factory.mktemp("two")
+    for name, ceiling in RUNS.items():
+        write_run(folder / "demo", name, ceiling, steps=(0, 20, 40), problems=6, repeats=2)
+    runs, overlap = [load_results(folder / "demo", name) for name in NAMES], folder / "overlap.csv"
+    header = "train,benchmark,problems,exact,exact_share,gram13_half,gram13_half_share,gram8_half,gram8_half_share"
+    overlap.write_text(f"{header}\n<b>train</b>,math500,500,3,0.006,20,0.04,50,0.1\n")
+    return runs, overlap, report(runs, folder / "report", "Two runs", "demo", overlap).parent
+
+
 @pytest.mark.slow
-def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
-    runs = [load_results(results, name) for name in NAMES]
-    output = tmp_path / "report"
-    html = report(runs, output, "Two runs", "demo").read_text(encoding="utf-8")
+def test_report_of_two_runs(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    _, _, output = two_runs
+    html = (output / "index.html").read_text(encoding="utf-8")
     check_page(html)
     assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
     assert "Over 2 training seeds, " in html
@@ -192,7 +204,7 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
     written = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "bad_cases", "claims"}
-    names |= {"document_figures", "svg_drawings", "seeds", "turning_points"}
+    names |= {"document_figures", "svg_drawings", "seeds", "turning_points", "overlap"}
     names |= {f"published-{name}" for name in published_tables.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}
     assert written == {f"{name}.{form}" for name in names for form in ("csv", "md", "tex", "html")}
@@ -200,30 +212,31 @@ def test_report_of_two_runs(results: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_full_scale_has_no_demo_note_and_the_same_results_give_the_same_figures(results: Path, tmp_path: Path) -> None:
-    run = load_results(results, NAMES[0])
-    first, second = tmp_path / "first", tmp_path / "second"
-    html = report([run], first, "One run", "full").read_text(encoding="utf-8")
-    assert "demo-scale" not in html and "scale: <b>full</b>" in html
-    report([run], second, "One run", "full")
+def test_the_same_results_give_the_same_figures(two_runs: tuple[list[RunResults], Path, Path], tmp_path: Path) -> None:
+    runs, overlap, first = two_runs
+    second = report(runs, tmp_path, "Two runs", "demo", overlap).parent
     for name in ("figures/reward.svg", "figures/outcomes.svg", "figures/reward.png", "tables/accuracy.csv"):
         assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
 @pytest.mark.slow
-def test_overlap_of_training_data_is_on_the_page_and_escaped(tmp_path: Path, results: Path) -> None:
-    overlap = tmp_path / "overlap.csv"
-    header = "train,benchmark,problems,exact,exact_share,gram13_half,gram13_half_share,gram8_half,gram8_half_share"
-    overlap.write_text(f"{header}\n<b>train</b>,math500,500,3,0.006,20,0.04,50,0.1\n")
-    runs = [load_results(results, NAMES[0])]
-    page = report(runs, tmp_path / "out", "t", "demo", overlap).read_text(encoding="utf-8")
-    page = page.replace("\N{NO-BREAK SPACE}", " ")
-    assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page
-    assert "<b>train</b>" not in page
-    assert "math500" in (tmp_path / "out" / "tables" / "overlap.md").read_text()
+@pytest.mark.usefixtures("undrawn")
+def test_full_scale_has_no_demo_note(results: Path, tmp_path: Path) -> None:
+    html = report([load_results(results, NAMES[0])], tmp_path, "One run", "full").read_text(encoding="utf-8")
+    assert "demo-scale" not in html and "scale: <b>full</b>" in html
 
 
 @pytest.mark.slow
+def test_overlap_of_training_data_is_on_the_page_and_escaped(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    _, _, output = two_runs
+    page = (output / "index.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
+    assert "3 (0.6 %)" in page and "20 (4.0 %)" in page and "50 (10.0 %)" in page
+    assert "<b>train</b>" not in page
+    assert "math500" in (output / "tables" / "overlap.md").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_tables_that_no_run_reproduces_are_folded(tmp_path: Path) -> None:
     name = "drgrpo/qwen2.5-math-7b/seed-0"
     write_run(tmp_path / "demo", name, 0.6, benchmarks=("words",), steps=(0, 20), problems=4, repeats=1)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import random
+import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -260,7 +263,14 @@ def test_every_rule_names_a_task_a_setting_and_a_measure_that_exist() -> None:
 
 TASK = StudyTask("arithmetic", "Arithmetic", "crosscheck/reward-accuracy", 3)
 BENCHMARK = "arithmetic_words"
+Stored = Callable[..., Path]  # of the shares of right answers
 EXACT_BETTER = {1: 0.9, 2: 0.88, 3: 0.5, 4: 0.6, 5: 0.4, 6: 0.7, 7: 0.35, 8: 0.25, 9: 0.2}
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """Results of trainings that reach these shares, made once; whoever changes them makes a copy."""
+    return cache(lambda *shares: write(tmp_path_factory.mktemp("stored"), dict(enumerate(shares, 1))))
 
 
 def write(results: Path, shares: dict[int, float], seeds: int = 3) -> Path:
@@ -300,9 +310,9 @@ def graded(name: str, step: int, problem: Problem, repeat: int, right: bool) -> 
 
 @pytest.mark.slow
 def test_the_command_on_stored_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results, output = write(tmp_path / "demo", EXACT_BETTER), tmp_path / "out"
+    results, output = stored(*EXACT_BETTER.values()), tmp_path / "out"
     monkeypatch.setattr(runs, "tasks", lambda: [TASK])
     command_line = ["x", "--results", str(results), "--seeds", *"012", "--output", str(output)]
     monkeypatch.setattr("sys.argv", command_line)
@@ -355,16 +365,16 @@ def test_the_command_on_stored_results(
         (dict.fromkeys(EXACT_BETTER, 0.5), CANNOT_TELL, CANNOT_TELL),
     ],
 )
-def test_the_rules_decide(tmp_path: Path, shares: dict[int, float], exact: str, slope: str) -> None:
-    studied = dials.read(TASK, "demo", [0, 1, 2], write(tmp_path / "demo", shares))
+def test_the_rules_decide(stored: Stored, shares: dict[int, float], exact: str, slope: str) -> None:
+    studied = dials.read(TASK, "demo", [0, 1, 2], stored(*shares.values()))
     judged = {one["id"]: claim_verdicts.judge([one["rules"][0]], {"arithmetic": studied})[0] for one in claims()[:2]}
     assert judged == {"rewards-accuracy-alone": exact, "theory": slope}
     assert studied.dial(6).mostly == "variance" and studied.dial(3).mostly == "bias"
 
 
 @pytest.mark.slow
-def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
-    results = write(tmp_path / "demo", dict.fromkeys(EXACT_BETTER, 0.5), seeds=2)
+def test_what_cannot_be_measured_is_refused(stored: Stored, tmp_path: Path) -> None:
+    results = Path(shutil.copytree(stored(*dict.fromkeys(EXACT_BETTER, 0.5).values()), tmp_path / "demo"))
     with refused("too-few-seeds"):
         dials.read(TASK, "demo", [0], results)
     with refused("unknown-name"):

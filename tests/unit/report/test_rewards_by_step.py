@@ -89,6 +89,7 @@ def test_the_figure_has_a_panel_for_each_reward_of_any_run() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_shows_it_for_runs_with_several_rewards_alone(tmp_path: Path) -> None:
     with_two, one = trained(), make_run([graded_row(step, "p", 0, "correct") for step in (0, 10)])
     for run, expected in ((with_two, True), (one, False)):

@@ -213,6 +213,7 @@ def test_one_seed_beside_its_control_is_about_checkpoints() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_of_single_seeds_has_the_controls_and_no_table_over_seeds(tmp_path: Path) -> None:
     runs = [*seeds_of(BESIDE, {0: 14}), *seeds_of(f"{BESIDE}-random", {0: 9})]
     page = report(runs, tmp_path / "report", "Beside a control", "demo").read_text(encoding="utf-8")

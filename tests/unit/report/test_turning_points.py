@@ -130,6 +130,7 @@ def test_completions_that_were_cut_off_have_the_last_bin() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_has_the_figure_the_table_and_the_claim(tmp_path: Path) -> None:
     page = build.report([trained(RISE_AND_FALL, CUT)], tmp_path, "t", "demo").read_text()
     assert 'id="figure-turning_points"' in page and OVER_OPTIMISED in page and "cut off" in page
