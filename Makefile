@@ -1,6 +1,7 @@
 # make            this list
 # make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
+# make small      a pretrained model of 135 million weights through each framework, on a CPU: about two hours on 2 cores
 # make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests of code that take no quarter of a second each, without the frameworks
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults
@@ -26,7 +27,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke audit locks
+.PHONY: help base demo demo-all small test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke audit locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -43,6 +44,9 @@ demo: base
 
 demo-all: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config reproduce=all
+
+small: base
+	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config scale=small
 
 # A test file runs in one process, since its tests share what they made; slow files come first. Slurm's tests wait most of
 # their time, so there is one process more than there are cores where it has 7 GB.

@@ -16,7 +16,7 @@ import pyarrow as pa
 from analysis import comparability
 from analysis.comparability import Result
 from analysis.reference import in_order
-from contracts import paths, tables
+from contracts import paths, provenance, tables
 from eval.statistics import Correct, clusters
 from system.errors import UserError
 from tasks.problems import Problem
@@ -67,6 +67,11 @@ class RunResults:
     def display_name(self) -> str:
         """What a page calls the run."""
         return self.title or self.name
+
+    @property
+    def quantised(self) -> str:
+        """How the weights came quantised, such as Q4_1; empty if they did not."""
+        return next(filter(None, map(provenance.quantisation, self.provenance.values())), "")
 
     @property
     def steps(self) -> list[int]:

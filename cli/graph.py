@@ -63,7 +63,9 @@ def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
     """
 
     @click.option(
-        "--scale", type=click.Choice(SCALES), help="demo: tiny models on this CPU; full: as published, on GPUs."
+        "--scale",
+        type=click.Choice(SCALES),
+        help="demo: tiny models on this CPU; small: pretrained ones; full: as published, on GPUs.",
     )
     @click.option("--seeds", callback=whole_numbers, metavar="N,N,…", help="Training seeds, such as 0,1,2.")
     @click.option("--data-mirror", type=FOLDER, metavar="FOLDER", help="Read data sets from here instead of the hub.")

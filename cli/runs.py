@@ -14,12 +14,13 @@ from system.yaml_files import read_yaml
 COLUMNS = ("run", "framework", "base model", "GPUs", "hours")
 
 
-def chosen_names(runs: tuple[str, ...]) -> list[str]:
-    """All runs, or those named: runs, or recipes."""
+def chosen_names(runs: tuple[str, ...], scale: str) -> list[str]:
+    """All runs with values for a scale, or those named: runs, or recipes."""
     known = {word for name in run_names() for word in (name, name.partition("/")[0])}
     if missing := [name for name in runs if name not in known]:
         raise unknown("recipe or run", missing[0], sorted(known))
-    return [name for name in run_names() if not runs or {name, name.partition("/")[0]} & set(runs)]
+    chosen = [name for name in run_names() if not runs or {name, name.partition("/")[0]} & set(runs)]
+    return [name for name in chosen if name in run_names(scale)] or chosen
 
 
 def run_row(run: Run) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def run_row(run: Run) -> tuple[str, ...]:
 def command(runs: tuple[str, ...], scale: str | None) -> None:
     """List runs, or those of recipes: framework, base model, GPUs and hours of training, where known."""
     scale = scale or str(read_yaml(ROOT / "config" / "config.yaml")["scale"])
-    rows = [COLUMNS, *(run_row(load_run(name, scale)) for name in chosen_names(runs))]
+    rows = [COLUMNS, *(run_row(load_run(name, scale)) for name in chosen_names(runs, scale))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())

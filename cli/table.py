@@ -163,7 +163,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "--train train.parquet --benchmark math500.parquet --output overlap.csv", Module("base", "tasks.overlap"),
         ),
         Command(
-            "convert", "Make a model folder of a LoRA adapter, or of a trainer's shards.",
+            "convert", "Make a model folder of a LoRA adapter, a trainer's shards or a GGUF file.",
             "checkpoints/global_step_100/actor --output my-model", Click("cli.convert"),
         ),
         Command(

@@ -11,7 +11,7 @@ from typing import Any
 from system.yaml_files import read_yaml
 
 FORMATS = Path(__file__).with_suffix(".yaml")
-ADAPTER, ADAPTER_WEIGHTS = "adapter", "adapter_model"
+ADAPTER, ADAPTER_WEIGHTS, GGUF = "adapter", "adapter_model", "gguf"
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ class UnconvertedModel:
         Args:
             typed: the folder that the user named.
         """
-        command = ["crosszero", "convert", str(typed), "--output", str(typed.with_name(f"{typed.name}-model"))]
-        needs_base = self.format != ADAPTER and self.configuration_folder() is None
+        model = typed.with_name(f"{typed.name.removesuffix('.gguf')}-model")
+        command = ["crosszero", "convert", str(typed), "--output", str(model)]
+        needs_base = self.format not in (ADAPTER, GGUF) and self.configuration_folder() is None
         base = " --base MODEL, the model that was trained" if needs_base else ""
         return self.instead or f"make a model of it: {shlex.join(command)}{base}"
 
@@ -62,10 +63,12 @@ def _step(folder: Path) -> tuple[int, str]:
 
 
 def recognise(folder: Path) -> UnconvertedModel | None:
-    """The format of a folder that is no model folder; None for a model folder, and for what is not known."""
+    """The format of a folder, or GGUF file, that is no model folder; None for one, and for what is not known."""
+    formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)
+    if folder.suffix == ".gguf" and folder.is_file():
+        return UnconvertedModel(GGUF, folder, formats[GGUF]["what"])
     if not folder.is_dir() or has_weights(folder):
         return None
-    formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)
     for name, one in formats.items():
         for inside in one["inside"]:
             folders = [folder.parent] if inside == ".." else list(folder.glob(inside)) if inside else [folder]

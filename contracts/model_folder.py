@@ -42,17 +42,17 @@ def check(folder: Path, *, chat_template: bool = False) -> str:
 
 def check_files(folder: Path, *, chat_template: bool = False) -> None:
     """`check` without the hash, in less time for large weights; arguments and errors are the same."""
-    if not folder.is_dir():
-        raise UserError(
-            f"model {folder} should be a folder in Hugging Face format, but there is no such folder",
-            code="missing-model",
-        )
     if unconverted := checkpoint_formats.recognise(folder):
         remedy = unconverted.remedy(folder)
         raise UserError(
             f"{folder} is {unconverted.what} and no model folder: {remedy}",
             code="unconverted-model", format=unconverted.format, remedy=remedy,
         )  # fmt: skip
+    if not folder.is_dir():
+        raise UserError(
+            f"model {folder} should be a folder in Hugging Face format, but there is no such folder",
+            code="missing-model",
+        )
     files = sorted(file for file in folder.iterdir() if file.is_file())
     weights = [file for file in files if file.match("*.safetensors")]
     weights = weights or [file for file in files if file.match("pytorch_model*.bin")]

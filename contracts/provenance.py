@@ -9,6 +9,7 @@ import platform
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from system import durable
 from system.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
+OF_WEIGHTS = ("code", "quantised")  # what a model's record says of whatever is trained or copied from it, too
 ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets", "pyarrow"}  # if installed
 
 
@@ -105,6 +107,17 @@ def read(artefact: Path) -> dict[str, Any]:
     """The record of an artefact; empty where there is none."""
     record = paths.record(artefact)
     return read_record(record) if record.is_file() else {}
+
+
+def of_weights(model: Path) -> dict[str, Any]:
+    """What the record of a model folder says of its weights that holds for whatever is made from them."""
+    return {key: value for key, value in read(model).items() if key in OF_WEIGHTS}
+
+
+def quantisation(record: Mapping[str, Any]) -> str:
+    """How weights came quantised, such as Q4_1, by the record of a model, of samples or of verdicts; empty if not."""
+    sampling = record.get("samples")
+    return str(record.get("quantised") or (sampling.get("quantised") if isinstance(sampling, dict) else None) or "")
 
 
 def check(artefact: Path) -> str | None:

@@ -21,7 +21,8 @@ from system.yaml_files import display_path, read_yaml
 ROOT = Path(__file__).resolve().parent.parent
 RECIPES = ROOT / "recipes"
 SCHEMAS = ROOT / "config" / "schemas"
-SCALES = ("demo", "full")
+SCALES = ("demo", "small", "full")
+EVERYWHERE = ("demo", "full")  # the scales that every run file has values for
 STAGE_KEYS = (
     "dataset",
     "levels",
@@ -171,6 +172,13 @@ def parse_whole_run(content: dict[str, Any], name: str, file: Path, scale: str) 
     """As `parse_run`, from content that has what it inherits."""
     validate(content, "run", file)
     _check_content(content, file, scale)
+    if scale not in content:
+        raise UserError(
+            f"{display_path(file)} has no values for scale {scale}: add them under `{scale}`, or name a run that has "
+            f"them (crosszero runs --scale {scale})",
+            code="missing-scale",
+            scale=scale,
+        )
     values, control = content[scale], content.get("control")
     return Run(
         name=name,

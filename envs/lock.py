@@ -21,7 +21,7 @@ from build import ENVS, BuildError, cpu_torch_source, run, uv
 PLATFORM = "x86_64-manylinux_2_28"  # of common clusters
 NEWER = "x86_64-manylinux_2_40"  # some wheels want a newer C library; where there is one, they are installed
 OTHERS = ("aarch64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-apple-darwin")  # where tables and reports are made
-TOOLS = ("uv", "pip", "audit")  # envs/<name>.lock, for machines of any kind
+TOOLS = ("uv", "pip", "audit", "models")  # envs/<name>.lock, for machines of any kind; models: wheels with weights
 COMPILE = ("pip", "compile", "--quiet", "--python-version", "3.11", "--no-header", "--no-annotate")
 
 

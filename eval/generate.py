@@ -273,6 +273,7 @@ def write_table(target: Target, facts: dict[str, Any]) -> None:
         target.output,
         **target.identity(),
         checkpoint=str(target.checkpoint),
+        **provenance.of_weights(target.checkpoint),
         model_sha256=target.settings["model"],
         problems_sha256=target.settings["problems"],
         prompt=target.settings["prompt"],

@@ -28,7 +28,7 @@ from system.errors import UserError, run_command
 # What a graded table's record repeats of its samples' record: how they were sampled.
 KEPT_OF_RECORD = (
     "protocol", "prompt", "chat_template_sha256", "repeats", "overrides", "seed", "completion_budget", "checkpoint",
-    "model_sha256",
+    "model_sha256", "quantised",
 )  # fmt: skip
 
 

@@ -97,9 +97,9 @@ def grading_settings(tasks: Iterable[str]) -> dict[str, str]:
 
 
 def main() -> None:
-    """Check every run at both scales."""
-    for name in run_names():
-        for scale in SCALES:
+    """Check every run at every scale that it has values for."""
+    for scale in SCALES:
+        for name in run_names(scale):
             check_evaluation(load_run(name, scale))
     print(f"the evaluations of {len(run_names())} runs name benchmarks and protocols that exist")
 

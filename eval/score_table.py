@@ -51,10 +51,12 @@ def table_text(scores: Path) -> str:
     lines = [HEAD, *(_cells(row, prompt_name(by_cell.get((row["step"], row["benchmark"]), {}))) for row in rows)]
     first = 1 if {row["step"] for row in rows} == {0} else 0
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEAD))]
-    return "\n".join(
+    kinds = {kind for record in by_cell.values() if (kind := provenance.quantisation(record))}
+    table = "\n".join(
         visible("  ".join(line[column].ljust(widths[column]) for column in range(first, len(HEAD))).rstrip())
         for line in lines
     )
+    return "\n".join([table, *(f"the weights came quantised ({visible(kind)})" for kind in sorted(kinds))])
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from contracts.run_file import SCALES
+from contracts.run_file import EVERYWHERE, SCALES
 from frameworks import adapter
 from recipes import sweeps
 from recipes.runs import load_run, run_names, smoke_run_names
@@ -13,11 +13,13 @@ from system.errors import UserError
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Have the framework's real parser read every run of it, at every scale."""
+    """Have the framework's real parser read every run of it, at every scale that it has values for."""
     framework = adapter.load(arguments.framework)
     problems, checked = [], 0
-    names = [(name, scale) for name in [*run_names(), *smoke_run_names()] for scale in SCALES]
-    names += [(name, scale) for sweep in sweeps.names() for scale in SCALES for name in sweeps.run_names(sweep, scale)]
+    names = [(name, scale) for scale in SCALES for name in run_names(scale)]
+    for scale in EVERYWHERE:
+        names += [(name, scale) for name in smoke_run_names()]
+        names += [(name, scale) for sweep in sweeps.names() for name in sweeps.run_names(sweep, scale)]
     for name, scale in names:
         try:
             run = load_run(name, scale)

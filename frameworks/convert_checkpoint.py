@@ -32,7 +32,7 @@ BESIDE_WEIGHTS = (
 def recognised(folder: Path) -> UnconvertedModel:
     """What a folder holds; UserError if it is a model folder already, or nothing that is known."""
     if one := checkpoint_formats.recognise(folder):
-        if not one.framework:
+        if not one.framework and one.instead:
             sentence = f"{folder} is {one.what}: {one.remedy(folder)}"
             raise UserError(sentence, code="unconverted-model", format=one.format)
         return one
@@ -93,7 +93,8 @@ def convert(folder: Path, output: Path, base: str | None = None, mirror: Path | 
         beside = (file for name, file in files_beside(sources).items() if not (partial / name).exists())
         checkpoints.copy_into(beside, partial)
         facts = {"converted_from": str(folder.resolve()), "format": one.format, "base": str(model) if model else None}
-        provenance.write(partial, **facts, sha256=model_folder.check(partial))
+        inherited = provenance.of_weights(model) if model else {}
+        provenance.write(partial, **inherited, **facts, sha256=model_folder.check(partial))
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -35,6 +35,6 @@ def export(arguments: argparse.Namespace) -> None:
             step=arguments.step,
             model=run.model,
             base_sha256=base_sha256,
-            **{key: value for key, value in provenance.read(arguments.model).items() if key == "code"},
+            **provenance.of_weights(arguments.model),
             sha256=model_folder.check(checkpoint),
         )

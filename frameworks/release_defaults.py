@@ -45,9 +45,9 @@ class Drift:
 
 @cache
 def stated_settings(framework: str) -> tuple[tuple[Run, Stage, frozenset[str]], ...]:
-    """Every stage of every run of a framework, at both scales, with the settings that its command states."""
+    """Every stage of every run of a framework, at every scale, with the settings that its command states."""
     speaks = adapter.load(framework)
-    runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
+    runs = [load_run(name, scale) for scale in SCALES for name in run_names(scale)]
     return tuple(
         (run, stage, frozenset(speaks.stated_settings(run, stage)))
         for run in runs if run.framework == framework for stage in run.stages

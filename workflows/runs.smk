@@ -61,9 +61,15 @@ def run_of_sweep(name):
 
 
 def chosen_runs(reproduce):
-    """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither."""
+    """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither.
+
+    Of "all" and of a recipe, those that have values for the scale; of a recipe without any, all, which are refused.
+    """
+    if isinstance(reproduce, dict):
+        reproduce = reproduce[config["scale"]]
+    at_scale = run_names(config["scale"])
     if reproduce == "all":
-        return run_names()
+        return at_scale
     named = [name for name in reproduce if variants.is_variant(name)]
     reproduce = [name for name in reproduce if name not in named]
     known = [*run_names(), *smoke_run_names()]
@@ -74,8 +80,11 @@ def chosen_runs(reproduce):
                 {word for run in run_names() for word in (run, run.split("/")[0])}
             )
             raise unknown("recipe or run", name, choices).within("config: reproduce")
-    chosen = [name for name in known if {name, name.split("/")[0]} & set(reproduce)]
-    return [*chosen, *named]
+    chosen = set()
+    for name in reproduce:
+        of_recipe = [run for run in known if run.split("/")[0] == name]
+        chosen |= {run for run in of_recipe if run in at_scale} or {*of_recipe, name}
+    return [*(name for name in known if name in chosen), *named]
 
 
 def read_runs():
@@ -102,7 +111,7 @@ def read_runs():
         chosen = chosen_runs(config["reproduce"])
         if config.get("set"):
             chosen = [variants.name(name, config["set"]) for name in chosen]
-        names = dict.fromkeys([*run_names(), *chosen])
+        names = dict.fromkeys([*run_names(config["scale"]), *chosen])
         runs = {name: load_run(name, config["scale"]) for name in names}
         for sweep in config.get("sweep", []):
             runs |= load_sweep(sweep, config["scale"])
@@ -236,9 +245,10 @@ BY_RECIPE = {recipe: runs_of_recipe(recipe, CONFIGURED) for recipe in RECIPES}
 NAMED_SETS = {"all": CONFIGURED, **BY_RECIPE}
 if ON_ONE_GPU:
     NAMED_SETS = {f"one-gpu-{config['gpu_memory_gb']}-gb": CHOSEN}
-PAGE = run_set_name(CHOSEN, NAMED_SETS, run_names())
+AT_SCALE = run_names(config["scale"])
+PAGE = run_set_name(CHOSEN, NAMED_SETS, AT_SCALE)
 RECIPE_PAGES = {
-    recipe: run_set_name(runs_of_recipe(recipe, CHOSEN), BY_RECIPE, run_names())
+    recipe: run_set_name(runs_of_recipe(recipe, CHOSEN), BY_RECIPE, AT_SCALE)
     for recipe in RECIPES
 }
 RUN_SETS = {

@@ -204,6 +204,7 @@ def compare(
     notes = [
         f"published figures, without samples: {row.title}, {row.source}; protocol there: {row.protocol}",
         "unpaired; prompts, grader and decoding may explain the difference of the scores",
+        *checkpoint.note_of_quantisation(),
         *(_other_question(checkpoint, row, name, problems) for name in tested),
         *([] if benchmarks else _left_out(checkpoint, row)),
     ]

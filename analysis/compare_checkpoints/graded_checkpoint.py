@@ -35,6 +35,11 @@ class GradedCheckpoint:
     settings: dict[str, dict[str, Any]]
     refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
     weights: frozenset[str] = frozenset()  # hashes of the model folders that were sampled, as far as recorded
+    quantised: str = ""  # how they came quantised, such as Q4_1
+
+    def note_of_quantisation(self) -> list[str]:
+        """What to say where its numbers are shown, of weights that came quantised."""
+        return [f"the weights of {self.name} came quantised ({self.quantised})"] if self.quantised else []
 
     def result(self, benchmark: str) -> Result:
         """What is compared of one benchmark."""
@@ -86,7 +91,7 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
     Raises:
         UserError: there are no graded samples.
     """
-    tables, settings, refused, weights = {}, {}, {}, set()
+    tables, settings, refused, weights, quantised = {}, {}, {}, set(), ""
     for file in _tables_in(path):
         graded = read_graded(file).sort_values(["problem_id", "repeat"], ignore_index=True)
         benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else file.stem
@@ -101,7 +106,8 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
             refused[benchmark] = f"incomplete samples: {error}"
         tables[benchmark], settings[benchmark] = graded, _settings(file)
         weights |= _recorded_weights(file)
-    return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights))
+        quantised = quantised or provenance.quantisation(provenance.read(file))
+    return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights), quantised)
 
 
 def _recorded_weights(file: Path) -> set[str]:

@@ -86,6 +86,7 @@ def _notes(
 ) -> list[str]:
     """What a reader has to know beside the verdicts."""
     notes = graded_checkpoint.conditions(checkpoint, answers)
+    notes += [*baseline.note_of_quantisation(), *checkpoint.note_of_quantisation()]
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, answers)
     if any(_disagrees_with_interval(line) for line in lines):
         notes.append(

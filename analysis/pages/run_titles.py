@@ -1,4 +1,4 @@
-"""What a page calls its runs. A run that trained a demo model is not named after the published model of its recipe."""
+"""What a page calls its runs. A run of another model than the published one of its recipe is not named after that."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from analysis.statistics.training_seeds import SEED
 from contracts import seeds
 from contracts.paths import MODELS
 from contracts.run_file import Run
@@ -37,7 +38,7 @@ def _own_words(run: Run) -> str:
 
 
 def _parts(name: str, scale: str) -> list[str] | None:
-    """A title, then what tells runs with the same one apart, of a demo model's run or a model; None for other runs."""
+    """A title, then what tells runs with the same one apart, of another model than published; None for other runs."""
     if model := _MODEL.fullmatch(name):
         name, own, part = model.groups()
         return [f"{name} ({part.replace('-', ' ')})" if part else name, own, "", ""]
@@ -45,11 +46,12 @@ def _parts(name: str, scale: str) -> list[str] | None:
         run = run_files.load_run(name, scale)
     except UserError:  # generations made elsewhere, or a run whose file is gone
         return None
-    if "demo_task" not in models.find(run.model):
+    if run.model == run_files.load_run(variants.base_run(name), "full").model:
         return None
+    trained = "demo" if "demo_task" in models.find(run.model) else run.model
     batch = run.stages[0].batch
     return [
-        f"{run.name.partition('/')[0]}{_own_suffix(run)} demo, {run.algorithm.upper()} ({run.framework})"
+        f"{run.name.partition('/')[0]}{_own_suffix(run)} {trained}, {run.algorithm.upper()} ({run.framework})"
         + (f", {variants.label(name)}" if variants.is_variant(name) else ""),
         _own_words(run),
         run.prompt,
@@ -64,6 +66,12 @@ def _readable_name(name: str, run: str) -> str:
     return f"{name.replace(run, variants.base_run(run))}, {variants.label(run)}"
 
 
+def with_quantisation(title: str, kind: str) -> str:
+    """A title that says how the weights came quantised, if they did (`kind`); a seed stays at its end."""
+    own = SEED.sub("", title)
+    return f"{own}, from {kind} weights{title[len(own) :]}" if kind else title
+
+
 def titles(names: Sequence[str], scale: str) -> dict[str, str]:
     """A title for each run, all different: a demo model's run by its recipe, algorithm and framework, others by name.
 
@@ -71,7 +79,7 @@ def titles(names: Sequence[str], scale: str) -> dict[str, str]:
 
     Args:
         names: `<recipe>/<run>/seed-<n>` each.
-        scale: demo or full.
+        scale: one of SCALES.
     """
     run_of = {name: seeds.run_of(name) for name in names}
     parts = {run: own for run in dict.fromkeys(run_of.values()) if (own := _parts(run, scale))}

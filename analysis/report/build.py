@@ -42,7 +42,7 @@ def report(results: Sequence[RunResults], output: Path, title: str, scale: str, 
         results: what load_results read, at least one run with samples.
         output: folder to write to.
         title: of the page.
-        scale: demo or full, shown on the page.
+        scale: one of contracts.run_file.SCALES, shown on the page.
         overlap: the CSV table of tasks.overlap, if there is one.
 
     Returns:

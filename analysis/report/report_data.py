@@ -76,6 +76,7 @@ class ReportData:
     def of_runs(cls, results: Sequence[RunResults], title: str, scale: str, overlap: Path | None = None) -> ReportData:
         """Give each run its title. Runs without samples are logs."""
         titles = run_titles.titles([run.name for run in results], scale)
+        titles |= {run.name: run_titles.with_quantisation(titles[run.name], run.quantised) for run in results}
         titled = [run if titles[run.name] == run.name else replace(run, title=titles[run.name]) for run in results]
         runs, logs = ([run for run in titled if run.evaluated == evaluated] for evaluated in (True, False))
         return cls(runs, logs, title, scale, titles, overlap)

@@ -222,7 +222,7 @@ def summary(
         rows: their accuracy rows, by name.
         facts: what they are, by name.
         warnings: those of all runs.
-        scale: demo or full.
+        scale: one of contracts.run_file.SCALES.
     """
     return [_what(runs, facts, scale), _change(runs, rows), _trouble(runs, warnings)]
 

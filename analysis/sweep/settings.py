@@ -87,7 +87,7 @@ def read_settings(name: str, scale: str, numbers: Sequence[int], results: Path) 
 
     Args:
         name: `<recipe>/<sweep>`.
-        scale: demo or full.
+        scale: one of contracts.run_file.SCALES.
         numbers: the seeds.
         results: of that scale.
 

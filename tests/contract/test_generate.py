@@ -129,6 +129,19 @@ def test_the_record_counts_its_samples_and_names_model_problems_and_template(gen
     assert len({record[key] for key in ("model_sha256", "problems_sha256", "chat_template_sha256")}) == 3
 
 
+def test_the_protocol_decides_and_not_what_the_model_s_generation_config_recommends(project, generated):
+    recommended = {"do_sample": True, "temperature": 0.1, "top_k": 1, "top_p": 0.1, "repetition_penalty": 3.0}
+    file = shutil.copytree(project / "model-0", project / "model-2") / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | recommended))
+    name, output = BENCHMARKS[0], project / "out-2"
+    limit = ("--set", "max_tokens=150")
+    arguments = command(project, project / "work-2", output, *limit, checkpoints=(2,), benchmarks=(name,))
+    subprocess.run(arguments, cwd=ROOT, env=environment(), check=True)
+    pairs = zip(samples_of(generated[1], 0, name), samples_of(output, 2, name), strict=True)
+    same = [first["completion"] == second["completion"] for first, second in pairs]
+    assert sum(same) > 0.8 * len(same), "the last bits of a probability may depend on the batch"
+
+
 def test_a_prompt_that_leaves_no_room_or_little(generated):
     _, output, said = generated
     rows = samples_of(output, 0, "arithmetic_words")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.run_file import SCALES, Run
+from contracts.run_file import EVERYWHERE, Run
 from recipes import rewards
 from recipes.runs import load_run, run_names
 
@@ -19,7 +19,7 @@ def argument(run: Run, name: str) -> int | None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 def test_the_rewards_load_and_take_their_arguments(name: str, scale: str) -> None:
     run = load_run(name, scale)
     for function, _ in rewards.load(run.rewards):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.run_file import SCALES
 from eval import protocols
 from eval.run_settings import check_evaluation, protocol_of
 from grading import Item, grade
@@ -50,14 +51,13 @@ def test_training_and_evaluation_mean_the_same_by_correct(completion: str, gold:
     assert (reward.value, reward.verdict) == (value, judged.verdict)
 
 
-@pytest.mark.parametrize("name", run_names())
-def test_the_evaluation_looks_where_the_reward_does(name: str) -> None:
-    for scale in ("demo", "full"):
-        run = load_run(name, scale)
-        answer_check.check_answer_is_seen(run)
-        protocol = protocol_of(run)
-        if protocol.prompt == run.prompt:
-            assert protocol.extraction == rewards.extraction_of(run)
+@pytest.mark.parametrize(("scale", "name"), [(scale, name) for scale in SCALES for name in run_names(scale)])
+def test_the_evaluation_looks_where_the_reward_does(scale: str, name: str) -> None:
+    run = load_run(name, scale)
+    answer_check.check_answer_is_seen(run)
+    protocol = protocol_of(run)
+    if protocol.prompt == run.prompt:
+        assert protocol.extraction == rewards.extraction_of(run)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.run_file import RECIPES, SCALES, parse_run
+from contracts.run_file import EVERYWHERE, RECIPES, parse_run
 from recipes import controls, rewards
 from recipes.rewards import Reward
 from recipes.runs import load_run
@@ -22,7 +22,7 @@ def total_rewards(kind: str, completions: list[str]) -> list[Reward]:
 
 
 @pytest.mark.parametrize("kind", controls.KINDS)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 def test_a_control_is_one_line_and_differs_from_its_recipe_in_its_reward_alone(kind: str, scale: str) -> None:
     file = RECIPES / f"{BASE}-{kind}.yaml"
     assert file.read_text().count("\n") == 1

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from contracts.run_file import SCALES
+from contracts.run_file import EVERYWHERE
 from recipes import model_tokens, rewards
 from recipes.rewards import problem_from_columns
 from recipes.runs import load_run
@@ -15,7 +15,7 @@ NAMES = [f"demystify/qwen2.5-math-7b-{kind}" for kind in ("classic", "cosine", "
 PROBLEM = problem_from_columns("math", "4", "{}")
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 def test_only_the_reward_differs(scale: str) -> None:
     first, *others = (load_run(name, scale) for name in NAMES)
     for other in others:

@@ -11,7 +11,7 @@ import yaml
 
 from contracts.run_file import RECIPES, SCALES, parse_run, read_yaml, validate
 from eval import run_settings
-from recipes import models, runs
+from recipes import models, runs, sweeps
 from recipes.runs import load_run, run_names
 from system.errors import UserError
 from tests.user_errors import refused
@@ -25,13 +25,20 @@ def content() -> dict[str, Any]:
     return copy.deepcopy(read_yaml(FILE))
 
 
-@pytest.mark.parametrize("name", run_names())
-@pytest.mark.parametrize("scale", SCALES)
-def test_every_run_loads_at_both_scales(name: str, scale: str) -> None:
+@pytest.mark.parametrize(("scale", "name"), [(scale, name) for scale in SCALES for name in run_names(scale)])
+def test_every_run_loads_at_every_scale_that_it_has(scale: str, name: str) -> None:
     run = load_run(name, scale)
     assert run.checkpoint_steps[0] == 0
     assert run.checkpoint_steps[-1] == sum(stage.steps for stage in run.stages)
     assert run.device == ("cuda" if scale == "full" else "cpu")
+
+
+def test_a_scale_without_values_is_refused(content: dict[str, Any]) -> None:
+    assert NAME not in run_names("small") and "crosscheck/verl" in run_names("small"), "which inherits them"
+    with refused("missing-scale", scale="small"):
+        parse_run(content, NAME, FILE, "small")
+    with refused("missing-scale", scale="small"):
+        sweeps.run_names("openr1/group-size", "small")
 
 
 def test_the_published_values_are_there() -> None:

@@ -30,7 +30,7 @@ SECTION = Section(
     },
     text="""\
 <p>The settings at full scale beside the published ones. A value is the same, or differs for the reason given, or the
-source does not state it.{% if report.scale != "full" %} The runs of this page have those of the demo
+source does not state it.{% if report.scale != "full" %} The runs of this page have those of the {{ report.scale }}
 scale.{% endif %}</p>
 <details><summary>All values and where they come from</summary>
 {{ table("fidelity", "Each value, and the repository, commit, file and line in which the published one was read.", 7) }}

@@ -115,6 +115,11 @@ parameters, trained from scratch on generated problems, and show that the whole 
 the published recipes, whose models are thousands of times larger.{% if imported %} The imported generations ({{
 imported|join(", ") }}) are from other models.{% endif %}</p></details>
 {% endif %}
+{% if report.scale == "small" and imported|length < report.runs|length %}
+<details class="note"><summary><b>These are small-scale numbers.</b></summary><p>They come from pretrained models of 135
+to 500 million parameters, trained for minutes. What a model of this size learns or does not learn says little about
+models of billions.</p></details>
+{% endif %}
 {% if report.warnings %}
 {{ warning_list(report.warnings, titles) }}
 {% else %}

@@ -18,7 +18,7 @@ from synthetic_results import training_log, write_scores
 from analysis.claims.verdicts import CANNOT_TELL, CONTRADICTED, NOT_MEASURED, SUPPORTED
 from analysis.statistics.mean_intervals import linear_ratio
 from contracts import provenance, tables
-from contracts.run_file import SCALES
+from contracts.run_file import EVERYWHERE
 from eval.benchmark import problems_hash
 from recipes import rewards, sweeps
 from recipes.runs import load_sweep
@@ -229,7 +229,7 @@ def test_a_share_of_what_varies_by_problem() -> None:
 # The study's own files
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 @pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
 def test_the_settings_of_a_task_differ_in_the_reward_alone_and_begin_with_the_exact_one(
     task: StudyTask, scale: str

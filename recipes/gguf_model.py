@@ -1,0 +1,240 @@
+"""Make a model folder of a GGUF file: weights dequantised to bfloat16, tokenizer, chat template and special tokens.
+
+    crosszero convert MODEL.gguf --output FOLDER
+
+transformers reads the file, in the environment `gguf`. What it takes wrongly is taken from the file itself: of a Llama
+it exchanges the first and the end token, and it splits every byte-level tokenizer's text as GPT-2's, whatever
+`tokenizer.ggml.pre` says (transformers 5.17, integrations/ggml.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from contracts import chat_template, model_folder, provenance
+from system import durable
+from system.command_line import argument_parser
+from system.errors import UserError, run_command
+
+UNQUANTISED = ("F32", "F16", "BF16")
+CONTROL = (3, 4)  # token types of the format: control, user-defined
+MARK = "two and two are four"
+_CASELESS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
+_OTHERS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+# How byte-level tokenizers split text before they merge, by `tokenizer.ggml.pre`: a pattern, or a class of the library,
+# as the tokenizer.json of SmolLM2, Qwen2.5 and Llama 3 have it.
+SPLITS = {
+    "gpt-2": "", "smollm": "digits", "qwen2": _CASELESS + r"\p{N}" + _OTHERS,
+    "llama-bpe": _CASELESS + r"\p{N}{1,3}" + _OTHERS,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a GGUF file says of itself.
+
+    Attributes:
+        quantised: the kind of most of its weights, such as Q4_1; empty if they are not quantised.
+        tokens: the vocabulary, in order.
+        control: tokens that are not text.
+        special: the ids of `bos`, `eos`, `pad` and `unk`, as far as it names them.
+        template: its chat template; None without one.
+        split: `tokenizer.ggml.pre` of a byte-level tokenizer; None for another kind.
+    """
+
+    quantised: str
+    tokens: list[str]
+    control: list[str]
+    special: dict[str, int]
+    template: str | None
+    split: str | None
+
+
+def read(file: Path) -> Contents:
+    """Read what a file says of itself, without its weights.
+
+    Raises:
+        UserError: it is no GGUF file, cut, or has no tokenizer.
+    """
+    from gguf import GGUFReader, LlamaFileType
+
+    try:
+        fields = {name: field.contents() for name, field in GGUFReader(file).fields.items() if field.data}
+    except (ValueError, IndexError, OSError) as error:
+        raise UserError(
+            f"{file} is no whole GGUF file ({' '.join(str(error).split())[:200]}): copy it again from its source",
+            code="damaged-model",
+        ) from None
+    if not fields.get("tokenizer.ggml.tokens"):
+        raise UserError(f"{file} has no tokenizer: take a GGUF file of a language model", code="incomplete-model")
+    tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
+    kind = LlamaFileType(fields.get("general.file_type", 0)).name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    named = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+    ids = {name: fields.get(f"tokenizer.ggml.{word}_token_id") for name, word in named.items()}
+    return Contents(
+        quantised="" if kind in UNQUANTISED else kind,
+        tokens=tokens,
+        control=[token for token, kind in zip(tokens, kinds, strict=False) if kind in CONTROL],
+        special={name: int(number) for name, number in ids.items() if number is not None},
+        template=fields.get("tokenizer.chat_template"),
+        split=fields.get("tokenizer.ggml.pre", "gpt-2") if fields.get("tokenizer.ggml.model") == "gpt2" else None,
+    )
+
+
+def special_tokens(contents: Contents, end_token: str | None = None) -> dict[str, str]:
+    """The tokens `bos`, `eos`, `pad` and `unk` of a model; without one for padding, the end token pads.
+
+    Args:
+        contents: of the file.
+        end_token: in place of the file's end token.
+
+    Raises:
+        UserError: the file names no end token or tokens that it does not have, or its chat template ends the model's
+            turn with another token, or writes one that the tokenizer does not have.
+    """
+    if wrong := [name for name, number in contents.special.items() if not 0 <= number < len(contents.tokens)]:
+        raise _disagreement(f"its {wrong[0]} token is number {contents.special[wrong[0]]}, which it does not have")
+    tokens = {name: contents.tokens[number] for name, number in contents.special.items()}
+    if end_token is not None:
+        tokens["eos"] = end_token
+    if "eos" not in tokens:
+        raise _disagreement("it names no end token, so that no completion would end")
+    if tokens["eos"] not in contents.tokens:
+        raise _disagreement(f"{tokens['eos']!r} is none of its tokens")
+    if end_token is None and contents.template and (written := turn_end(contents, tokens)) != tokens["eos"]:
+        raise _disagreement(
+            f"its end token is {tokens['eos']!r}, but its chat template ends the model's turn with "
+            f"{written!r}, so that no turn would end" if written else
+            f"its end token is {tokens['eos']!r}, but its chat template ends the model's turn with no token that it has"
+        )  # fmt: skip
+    return {"pad": tokens["eos"]} | tokens
+
+
+def _disagreement(sentence: str) -> UserError:
+    return UserError(f"{sentence}: name the token that ends a turn with --end-token", code="tokens-disagree")
+
+
+def turn_end(contents: Contents, tokens: Mapping[str, str]) -> str | None:
+    """The control token that the chat template writes behind the model's answer; None if it writes none there."""
+    variables: dict[str, Any] = {f"{name}_token": token for name, token in tokens.items()}
+    messages = [{"role": "user", "content": chat_template.PROBE}, {"role": "assistant", "content": MARK}]
+    text = chat_template.Renderer(contents.template or "").apply_chat_template(
+        messages, add_generation_prompt=False, **variables
+    )
+    after = text.rpartition(MARK)[2].lstrip()
+    return max((token for token in contents.control if after.startswith(token)), key=len, default=None)
+
+
+def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) -> Any:
+    """The tokenizer of a file, with its special tokens and its way to split text.
+
+    Raises:
+        UserError: its way to split text is not known here, or transformers makes another vocabulary of it.
+    """
+    from tokenizers import Regex, decoders, pre_tokenizers
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
+    own = tokenizer.convert_ids_to_tokens(list(range(len(contents.tokens))))
+    if different := [pair for pair in zip(contents.tokens, own, strict=True) if pair[0] != pair[1]]:
+        raise UserError(
+            f"transformers makes another vocabulary of {file} ({len(different)} tokens differ, the first is "
+            f"{different[0][1]!r} for {different[0][0]!r}): take the original model instead",
+            code="unreadable-tokenizer",
+        )
+    if contents.split is not None:
+        if contents.split not in SPLITS:
+            raise UserError(
+                f"the tokenizer of {file} splits text as {contents.split!r}, which is not known here (known are "
+                f"{', '.join(SPLITS)}): take the original model instead",
+                code="unreadable-tokenizer",
+            )
+        pattern, backend = SPLITS[contents.split], tokenizer.backend_tokenizer
+        own_pattern = pattern in ("", "digits")  # ByteLevel's
+        steps = [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=own_pattern)]
+        if pattern == "digits":
+            steps.insert(0, pre_tokenizers.Digits(individual_digits=True))
+        elif pattern:
+            steps.insert(0, pre_tokenizers.Split(Regex(pattern), "isolated"))
+        backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
+        backend.decoder = decoders.ByteLevel()
+    for name, token in tokens.items():
+        setattr(tokenizer, f"{name}_token", token)
+    return tokenizer
+
+
+def load_model(file: Path, ids: Mapping[str, int]) -> Any:
+    """The model of a file in bfloat16, as one that was never quantised.
+
+    Args:
+        file: the GGUF file.
+        ids: of its special tokens, by `bos`, `eos` and so on.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    dequantised = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.bfloat16)
+    config = dequantised.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    model = type(dequantised)(config).to(torch.bfloat16)  # save_pretrained refuses the one that it takes for quantised
+    model.load_state_dict(dequantised.state_dict())
+    model.tie_weights()
+    for settings in (model.config, model.generation_config):
+        for name in ("bos", "eos", "pad"):
+            setattr(settings, f"{name}_token_id", ids.get(name))
+    return model
+
+
+def write(file: Path, output: Path, end_token: str | None = None, **facts: Any) -> None:
+    """Write the model folder of a GGUF file, with a record of what it is from.
+
+    Args:
+        file: the GGUF file.
+        output: the folder to make.
+        end_token: in place of the file's end token.
+        facts: for the record: where the file is from.
+
+    Raises:
+        UserError: the file is not whole, or its tokenizer, chat template and special tokens contradict each other.
+    """
+    contents = read(file)
+    try:
+        tokens = special_tokens(contents, end_token)
+    except UserError as error:
+        raise error.within(str(file)) from None
+    tokenizer = load_tokenizer(file, contents, tokens)
+    ids = {name: int(tokenizer.convert_tokens_to_ids(token)) for name, token in tokens.items()}
+    load_model(file, ids).save_pretrained(output)
+    tokenizer.save_pretrained(output)
+    if contents.quantised:
+        facts["quantised"] = contents.quantised
+    facts |= {"gguf": file.name, "gguf_sha256": provenance.sha256(file), "special_tokens": tokens}
+    provenance.write(output, **facts, sha256=model_folder.check(output))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("file", type=Path, help="a GGUF file, or a folder with one")
+    parser.add_argument("--output", required=True, type=Path, metavar="MODEL", help="the model folder to make")
+    parser.add_argument("--end-token", metavar="TOKEN", help="the token that ends a turn, in place of the file's")
+    arguments = parser.parse_args()
+    file = arguments.file
+    if file.is_dir():
+        files = sorted(file.glob("*.gguf"))
+        if len(files) != 1:
+            raise UserError(
+                f"{file} has {len(files)} GGUF files: name one of them", code="several-models", count=len(files)
+            )
+        file = files[0]
+    with durable.new(arguments.output) as model:
+        write(file, model, arguments.end_token, folder=str(file.absolute().parent))
+    print(f"model: {arguments.output.resolve()}\nnext:  crosszero evaluate {arguments.output} --benchmark gsm8k")
+
+
+if __name__ == "__main__":
+    run_command(main)

