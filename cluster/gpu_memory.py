@@ -12,8 +12,7 @@ Weights, gradients, optimiser, reference model and critic: each framework's own 
 - a token in vLLM's cache takes 4·layers·kv_heads·head (keys and values in 16 bits; Kwon et al. 2023, "PagedAttention",
   section 3).
 
-`crosszero study gpu_memory --environment trl` counts the same on fake tensors; docs/how-to/first-gpu.md sets
-the two side by side.
+`crosszero study gpu_memory --environment trl` counts the same on fake tensors; its README compares the two.
 """
 
 from __future__ import annotations
