@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,7 +27,9 @@ from frameworks.openrlhf.command import (
 )
 from frameworks.run_settings import save_interval
 from system import durable, fork_server
+from system.errors import UserError
 
+PRINTED_STEP = re.compile(r"\bGlobal step (\d+): \{")
 FLASH = "flash_attention_2"  # the release's default
 CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
 
@@ -117,16 +120,28 @@ class OpenRLHFAdapter(Adapter):
         """See Adapter; OpenRLHF prints a step as a Python dictionary."""
         if "Global step " not in line:
             return None
-        values = dict(re.findall(r"'([\w/]+)': ([-\w.+]+)", line.partition("Global step ")[2]))
-        return {name: float(values[name]) for name in self.metrics if name in values}
+        return {name: value for name, value in _printed_metrics(line).items() if name in self.metrics}
 
     def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter."""
         return tensorboard_events.metrics_by_step(paths.native / "log")
 
     def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
-        """See Adapter; TensorBoard events."""
-        return tensorboard_events.metrics_of_file(file)
+        """See Adapter; TensorBoard events, or what OpenRLHF printed from 0.9 on."""
+        if file.match(tensorboard_events.PATTERN):
+            return tensorboard_events.metrics_of_file(file)
+        steps, text = dict[int, dict[str, float]](), file.read_text(errors="replace")
+        for match in map(PRINTED_STEP.search, text.split("\n")):
+            if match:
+                steps.setdefault(int(match[1]), {}).update(_printed_metrics(match.string))
+        if not steps and "Train epoch [" in text:
+            raise UserError(
+                f"{file} has OpenRLHF's progress bars, which do not number the steps (up to 0.8): import the "
+                "TensorBoard events, or export the run from Weights & Biases as CSV",
+                code="log-of-another-program",
+                path=str(file),
+            )
+        return steps
 
     def our_columns(self, values: Mapping[str, float], max_response_tokens: int | None) -> dict[str, float]:
         """See Adapter; a step's tokens are those of its mean sequence times its samples."""
@@ -162,6 +177,16 @@ class OpenRLHFAdapter(Adapter):
             scored_tokens=memory.longest_sequence(stage),
             host=of_node * host,
         )
+
+
+def _printed_metrics(line: str) -> dict[str, float]:
+    """The numbers of a printed step; a dictionary that is cut gives those that are whole."""
+    pairs = re.findall(r"'([\w/]+)': (?:np\.\w+\()?([-\w.+]+)\)?[,}]", line.partition("Global step ")[2])
+    numbers = {}
+    for name, value in pairs:
+        with suppress(ValueError):
+            numbers[name] = float(value)
+    return numbers
 
 
 def weight_folders(folder: Path) -> dict[int, list[Path]]:

@@ -138,7 +138,7 @@ class VerlAdapter(Adapter):
         for file in sorted((paths.native / "log").glob("from-*.jsonl")):
             try:
                 for step, values in _logged_steps(file):
-                    steps[step] = values
+                    steps.setdefault(step, {}).update(values)
             except (UserError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
                 print(f"WARNING: the rest of {file} cannot be read, so the log has gaps: {error}", flush=True)
         return steps
@@ -153,7 +153,8 @@ class VerlAdapter(Adapter):
                 logged.setdefault(step, {}).update(values)
             return logged
         steps: dict[int, dict[str, float]] = {}
-        for match in map(PRINTED_STEP.search, file.read_text(errors="replace").split("\n")):
+        *lines, last = file.read_text(errors="replace").split("\n")
+        for match in map(PRINTED_STEP.search, [*lines, last.rpartition(" - ")[0]]):  # its last number may be cut
             if match:  # a step's validation may be a line of its own
                 steps.setdefault(int(match[1]), {}).update(_printed_metrics(match.string))
         return steps
@@ -208,12 +209,16 @@ def momentum_environment(stage: Stage) -> dict[str, str]:
 
 
 def _printed_metrics(line: str) -> dict[str, float]:
-    """What verl prints for a step, `step:7 - name:value - name:value …`; what is no number is left out."""
+    """What verl prints for a step, `step:7 - name:value - name:value …`; what is no number is left out.
+
+    Up to 0.4 it prints three decimals, of which a learning rate has none.
+    """
     values = {}
     for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", line[PRINTED_STEP.search(line).end() :]).split(" - "):  # type: ignore[union-attr]
         name, _, value = part.strip().rpartition(":")
         with contextlib.suppress(ValueError):
-            values[name] = float(value)
+            if not (name.endswith("/lr") and value == "0.000"):
+                values[name] = float(value)
     return values
 
 
