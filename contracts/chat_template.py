@@ -117,6 +117,16 @@ def opens_a_turn(template: str) -> bool:
         return True
 
 
+def end_of_turn(template: str, answer: str) -> str:
+    """What a chat template writes after the model's turn; empty where it does not show such a turn."""
+    turns = [{"role": "user", "content": PROBE}, {"role": "assistant", "content": answer}]
+    try:
+        text = _render(template, turns, add_generation_prompt=False)
+    except TemplateError:
+        return ""
+    return text.rpartition(answer)[2].lstrip()
+
+
 def _bounded(work: Callable[[], str]) -> str:
     """What `work` on a template returns, in a fork with limits; TemplateError where it fails or passes them."""
 

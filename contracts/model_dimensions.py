@@ -13,14 +13,18 @@ LAYER = re.compile(r"(?:.*\.)?(?:layers|h)\.(\d+)\.")
 END_TOKENS = ("eos_token",)  # without which no completion ends
 
 
-def shapes(weights: Sequence[Path]) -> dict[str, list[int]]:
-    """The shape of each tensor of safetensors files, whose headers were found to be whole; others have none."""
-    read: dict[str, list[int]] = {}
+def _tensors(weights: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """What the headers of safetensors files, which were found to be whole, say of each tensor; others have none."""
+    read: dict[str, dict[str, Any]] = {}
     for file in (file for file in weights if file.suffix == ".safetensors"):
         with file.open("rb") as content:
-            header = json.loads(content.read(int.from_bytes(content.read(8), "little")))
-        read |= {name: tensor["shape"] for name, tensor in header.items() if isinstance(tensor.get("shape"), list)}
-    return read
+            read |= json.loads(content.read(int.from_bytes(content.read(8), "little")))
+    return {name: tensor for name, tensor in read.items() if name != "__metadata__"}
+
+
+def number_types(weights: Sequence[Path]) -> set[str]:
+    """The types of the tensors of safetensors files, such as BF16."""
+    return {str(tensor.get("dtype")) for tensor in _tensors(weights).values()}
 
 
 def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
@@ -30,7 +34,7 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
         weights: the files with weights.
         content: the folder's JSON files, by name without .json.
     """
-    tensors = shapes(weights)
+    tensors = {name: one["shape"] for name, one in _tensors(weights).items() if isinstance(one.get("shape"), list)}
     config = content["config"]
     config = config["text_config"] if isinstance(config.get("text_config"), dict) else config
     rows = next((shape[0] for name, shape in tensors.items() if EMBEDDING.fullmatch(name) and shape), None)
@@ -54,6 +58,10 @@ def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:
     if not isinstance(vocabulary, dict):  # a list of pairs, of unigram models
         return ""
     largest = max((number for number in vocabulary.values() if isinstance(number, int)), default=0)
+    ends = [content.get(name, {}).get("eos_token_id") for name in ("config", "generation_config")]
+    numbers = [number for one in ends for number in (one if isinstance(one, list) else [one])]
+    if isinstance(rows, int) and (beyond := [one for one in numbers if isinstance(one, int) and one >= rows]):
+        return f"the end token has number {beyond[0]:,}, but the model has {rows:,} tokens"
     if isinstance(rows, int) and largest >= rows:
         return f"tokenizer.json has tokens up to number {largest:,}, but the model has {rows:,}: it is another model's"
     added = {str(one.get("content")) for one in tokenizer.get("added_tokens") or () if isinstance(one, dict)}

@@ -22,13 +22,14 @@ import shutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from contracts import chat_template, ended_training, model_folder, paths, provenance, seeds, steps, tables
+from contracts import chat_template, ended_training, model_folder, model_notes, paths, provenance, seeds, steps, tables
 from eval import benchmark, protocols, sample_journal, vllm_settings, vllm_supervisor
 from eval import subset as subsets
 from system import forked_job, work_lock
@@ -127,6 +128,7 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
     models = {step: model_folder.check(folder, chat_template=needs) for step, folder in sorted(folders.items())}
     tables_of = {name: benchmark.problems(arguments.data, name) for name in arguments.benchmark}
     written = {step: _check_prompt(folder, protocol) for step, folder in folders.items()} if needs else {}
+    _print_notes(folders.values(), arguments.device, protocol)
     limit = subsets.choose(arguments.limit, arguments.sample, arguments.sample_seed)
     problem_hashes = {name: benchmark.problems_hash(arguments.data, name) for name in arguments.benchmark}
     shared = {
@@ -161,6 +163,13 @@ def list_targets(arguments: argparse.Namespace, protocol: protocols.Protocol) ->
                 )
             )
     return wanted
+
+
+def _print_notes(folders: Iterable[Path], device: str, protocol: protocols.Protocol) -> None:
+    """Print what is worth knowing of the models, each sentence once."""
+    dtype = vllm_settings.engine(device)["dtype"]
+    for note in dict.fromkeys(note for each in folders for note in model_notes.notes(each, dtype, protocol.max_tokens)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def _check_prompt(folder: Path, protocol: protocols.Protocol) -> str | None:

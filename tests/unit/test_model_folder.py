@@ -254,6 +254,8 @@ def rewrite(file: Path, **values: object) -> None:
         ("config.json", {"vocab_size": 4}),
         ("config.json", {"text_config": {"vocab_size": 4}}),
         ("config.json", {"num_hidden_layers": 3}),
+        ("config.json", {"eos_token_id": 3}),
+        ("generation_config.json", {"eos_token_id": [1, 7]}),
         ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
         ("tokenizer_config.json", {"eos_token": "<|im_end|>"}),
         ("tokenizer_config.json", {"eos_token": {"content": "<|im_end|>"}}),
