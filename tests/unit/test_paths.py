@@ -20,7 +20,7 @@ def test_a_step_is_read_back(step: int) -> None:
 
 @pytest.mark.parametrize("name", ["step-", "step--1", "stage-1", "20", "step-1a", "step-²", "my-step-2"])
 def test_other_names_are_no_steps(name: str) -> None:
-    with pytest.raises(ValueError, match="does not name a step"):
+    with pytest.raises(ValueError):
         steps.parse(name)
 
 

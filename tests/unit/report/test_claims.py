@@ -40,6 +40,7 @@ from contracts import tables
 from contracts.run_file import Run
 from eval.statistics import Estimate
 from recipes.runs import load_run, run_names
+from tests import budgets
 from tests.user_errors import refused
 
 PROBLEMS = 40
@@ -325,7 +326,7 @@ def test_a_claim_is_supported_where_its_sentence_is_true_and_contradicted_where_
     worlds = claim_worlds.WORLDS[one["id"]]
     judged = _verdict(one, worlds.true)
     assert judged.verdict == SUPPORTED, judged.evidence
-    for number, world in enumerate(worlds.false):
+    for number, world in budgets.some(enumerate(worlds.false), 0.4):
         judged = _verdict(one, world)
         assert judged.verdict == CONTRADICTED, (number, judged.evidence)
 
