@@ -18,15 +18,9 @@ def run(job: bytes, most: int, wall_s: float) -> pipes.ProcessOutput:
     Raises:
         OSError: bubblewrap cannot be started.
     """
-    process = subprocess.Popen(
-        [*bubblewrap.sandbox_command(), "--die-with-parent", *bubblewrap.python_command(bubblewrap.RUNNER)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,  # never a file or device of this machine: its owner could change it from inside
-        start_new_session=True,
-        cwd="/",
-        env={},
-    )
+    # Pipes, never a file or device of this machine: its owner could change it from inside
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = bubblewrap.start(bubblewrap.RUNNER, "--die-with-parent", **streams)
     assert process.stdin and process.stdout and process.stderr
     with process:
         try:

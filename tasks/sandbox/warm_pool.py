@@ -35,19 +35,10 @@ class WarmSandbox:
         """
         self._channel, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._channel.settimeout(pipes.SETUP_SECONDS)
-        # Without --die-with-parent, which means the thread that started it
-        arguments = [*bubblewrap.sandbox_command(), *bubblewrap.python_command(bubblewrap.FORK_SERVER)]
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         with inside:
-            try:
-                self._process = subprocess.Popen(
-                    arguments,
-                    stdin=inside.fileno(),
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                    cwd="/",
-                    env={},
-                )
+            try:  # without --die-with-parent, which means the thread that started it
+                self._process = bubblewrap.start(bubblewrap.FORK_SERVER, stdin=inside.fileno(), **output)
             except OSError as error:
                 self._channel.close()
                 raise Lost(str(error)) from error

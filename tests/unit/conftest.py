@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -26,14 +27,13 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def own_runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Sandboxes of this test alone: their runner is this test's own file in the list of processes."""
-    runner = tmp_path / "runner.py"
-    runner.write_bytes(bubblewrap.RUNNER.read_bytes())
-    options = [str(runner) if word == str(bubblewrap.RUNNER) else word for word in bubblewrap.sandbox_command()]
-    monkeypatch.setattr(bubblewrap, "sandbox_command", lambda: options)
+def own_sandboxes(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Sandboxes of this test alone, by their host name in the list of processes."""
+    name = f"sandbox-{secrets.token_hex(6)}"
+    options = bubblewrap.sandbox_options()
+    monkeypatch.setattr(bubblewrap, "sandbox_options", lambda: [*options, "--hostname", name])
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
-    yield runner
+    yield name
     warm_pool.POOL.close()
-    _, alive = psutil.wait_procs(sandbox_processes(runner), timeout=30)
+    _, alive = psutil.wait_procs(sandbox_processes(name), timeout=30)
     assert not alive

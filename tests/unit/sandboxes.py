@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from pathlib import Path
 
 import psutil
 
@@ -18,9 +17,9 @@ SMALL = Limits(cpu_s=1, wall_s=3.0, memory=256 << 20, output=1 << 20)
 ENDINGS = {"all calls", "not runnable", "time", "output", "died"}
 
 
-def sandbox_processes(runner: Path) -> list[psutil.Process]:
-    """The processes of sandboxes that were started with a runner of that path; of this test alone."""
-    return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or [])]
+def sandbox_processes(name: str) -> list[psutil.Process]:
+    """bubblewrap's processes of the sandboxes with that host name; of this test alone."""
+    return [one for one in psutil.process_iter(["cmdline"]) if name in (one.info["cmdline"] or [])]
 
 
 def program_processes(process: psutil.Process) -> list[psutil.Process]:

@@ -101,9 +101,12 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside
 
 
 def test_there_are_enough_programs_of_each_kind() -> None:
-    assert len(PROGRAMS) >= 155
-    kinds = "network processes memory output files environment proc signals trace namespaces imports crash next"
-    assert set(KINDS) == {*kinds.split(), "locks", "calls", "waiting", "forged"}
+    assert len(PROGRAMS) >= 175
+    kinds = (
+        "network processes memory output files environment proc signals trace namespaces imports crash next locks "
+        "calls waiting forged descriptors archives parsers bytecode values interpreter"
+    )
+    assert set(KINDS) == set(kinds.split())
 
 
 def check(name: str, way: SandboxRun, outside: Outside) -> None:
@@ -121,7 +124,7 @@ def check(name: str, way: SandboxRun, outside: Outside) -> None:
 @pytest.mark.slow
 @needs_sandbox
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_gets_out(kind: str, outside: Outside, own_runner: Path) -> None:
+def test_nothing_gets_out(kind: str, outside: Outside, own_sandboxes: str) -> None:
     mode = Path(os.devnull).stat().st_mode
     for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):
         check(name, single_use.run, outside)
@@ -132,7 +135,7 @@ def test_nothing_gets_out(kind: str, outside: Outside, own_runner: Path) -> None
 @needs_warm
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_gets_out_of_a_warm_sandbox_or_to_the_next_program(
-    kind: str, outside: Outside, own_runner: Path
+    kind: str, outside: Outside, own_sandboxes: str
 ) -> None:
     mark = f"mark:{outside.secret}"
     first = look(Limits())
@@ -155,7 +158,7 @@ def look(limits: Limits) -> dict[str, Any]:
 
 @pytest.mark.slow
 @needs_warm
-def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> None:
+def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_sandboxes: str) -> None:
     """Two programs at the same time, of two warm sandboxes, beside their fork servers and this process."""
     with ThreadPoolExecutor(2) as threads:
         busy = "import time\ndef f():\n while time.process_time() < 2: pass"
@@ -174,6 +177,54 @@ def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_runner: Path) -> 
             assert int(held["CapEff"], 16) == int(held["CapPrm"], 16) == int(held["CapInh"], 16) == 0
             assert held["NoNewPrivs"] == "1"
         assert [done.result().ended for done in waiting] == ["all calls"] * 2
+
+
+SHARED = read_programs("shared_files.txt")
+NO_FILTER = struct.pack("HBBI", seccomp.RETURN, 0, 0, seccomp.ALLOW)
+
+
+@pytest.mark.slow
+@needs_warm
+@pytest.mark.parametrize("name", SHARED)
+def test_without_the_filter_a_program_reaches_the_files_of_its_own_sandbox_alone(
+    name: str, own_sandboxes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each returns whether it got what it tried, and what it saw of another sandbox and of this process."""
+    monkeypatch.setattr(seccomp, "program", lambda: NO_FILTER)
+    sources = [one for one in bubblewrap.copied_files().values() if isinstance(one, Path)]
+    pools = [warm_pool.POOL, warm_pool.Pool()]
+    with contextlib.closing(pools[1]), ThreadPoolExecutor(2) as threads:
+        running = [threads.submit(attempt, SHARED[name], pool.run, Limits(files=64)) for pool in pools]
+        while not all(one.done() for one in running):
+            for source in sources:  # a file with a lease would be BlockingIOError
+                os.close(os.open(source, os.O_RDONLY | os.O_NONBLOCK))
+    for one in running:
+        (value,) = one.result().values
+        assert value, one.result()
+        got, seen = json.loads(value)
+        assert got >= 1 and seen == 0, name
+
+
+FILES = """
+import os
+def f():
+    places = [os.path.join(folder, name) for folder, _, names in os.walk("/") for name in [*names, ""]]
+    return [[os.stat(place).st_dev, os.stat(place).st_ino] for place in places]
+"""
+
+
+@pytest.mark.slow
+@needs_warm
+def test_no_file_of_a_sandbox_is_one_of_this_machine_or_of_another(own_sandboxes: str) -> None:
+    """Whatever a kernel lets programs do to a file that they can open ends at the sandbox."""
+    sources = [one.stat() for one in bubblewrap.copied_files().values() if isinstance(one, Path)]
+    seen = {(one.st_dev, one.st_ino) for one in sources}
+    with contextlib.closing(warm_pool.Pool()) as other:
+        for way in (warm_pool.POOL.run, other.run, single_use.run):  # the warm ones stay while the next are looked at
+            (value,) = attempt(FILES, way, Limits()).values
+            files = {tuple(one) for one in json.loads(value or "[]")}
+            assert len(files) > 90 and not files & seen
+            seen |= files
 
 
 @pytest.mark.parametrize(

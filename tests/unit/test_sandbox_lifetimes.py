@@ -16,7 +16,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
+from tasks.sandbox import Call, Limits, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, program_processes, sandbox_processes
 from tests.user_errors import refused
 from tests.waiting import wait_until
@@ -44,30 +44,32 @@ def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatc
 
 
 @needs_warm
-def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_runner: Path) -> None:
+def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_sandboxes: str) -> None:
     for _ in range(2):
         with ThreadPoolExecutor(2) as threads:
             done = list(threads.map(lambda number: attempt(f"def f(): return {number}", warm_pool.POOL.run), range(20)))
         assert [outcome.values for outcome in done] == [(str(number),) for number in range(20)]
-        assert len(warm_pool.POOL._idle) <= 2 and len(sandbox_processes(own_runner)) <= 4  # bubblewrap is two processes
+        assert (
+            len(warm_pool.POOL._idle) <= 2 and len(sandbox_processes(own_sandboxes)) <= 4
+        )  # bubblewrap is two processes
 
 
 @pytest.mark.slow
 @needs_warm
 @pytest.mark.parametrize("moment", ["idle", "running"])
 def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
-    moment: str, own_runner: Path, monkeypatch: pytest.MonkeyPatch
+    moment: str, own_sandboxes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "why_not_warm", lambda: None)
     attempt("def f(): return 0", warm_pool.POOL.run)
-    (first,) = sandbox_processes(own_runner)[:1]
+    (first,) = sandbox_processes(own_sandboxes)[:1]
     with ThreadPoolExecutor(1) as threads:
         if moment == "idle":
-            kill_all(own_runner)
+            kill_all(own_sandboxes)
         waiting = threads.submit(sandbox.run, BUSY, "f", [Call()])
         if moment == "running":
             wait_until(lambda: program_processes(psutil.Process()))
-            kill_all(own_runner)
+            kill_all(own_sandboxes)
         assert waiting.result() == sandbox.Outcome("all calls", ("5",), True)
     assert not first.is_running() and sandbox.run("def f(): return 6", "f", [Call()]).values == ("6",)
 
@@ -75,15 +77,15 @@ def test_a_killed_warm_sandbox_costs_no_program_its_outcome(
 BUSY = "import time\ndef f():\n while time.process_time() < 1: pass\n return 5"
 
 
-def kill_all(runner: Path) -> None:
+def kill_all(name: str) -> None:
     """Kill bubblewrap's processes: the first of the namespace takes the others with it."""
-    for process in sandbox_processes(runner):
+    for process in sandbox_processes(name):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
 
 
 @needs_warm
-def test_a_forked_process_has_sandboxes_of_its_own(own_runner: Path) -> None:
+def test_a_forked_process_has_sandboxes_of_its_own(own_sandboxes: str) -> None:
     attempt("def f(): return 1", warm_pool.POOL.run)
     (mine,) = warm_pool.POOL._idle
     child = os.fork()
@@ -131,7 +133,6 @@ def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
     real, wrapper = shutil.which("bwrap"), tmp_path / "bwrap"
     wrapper.write_text(f'#!/bin/sh\nexec {real} --unshare-user --disable-userns "$@"\n')
     wrapper.chmod(0o755)
-    bubblewrap.sandbox_command.cache_clear()
     sandbox.try_sandbox.cache_clear()
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
@@ -144,7 +145,6 @@ def test_where_namespaces_cannot_be_nested_each_program_starts_its_sandbox(
         done = subprocess.run([sys.executable, "-m", "tasks.sandbox"], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == sandbox.NOT_WARM and "a sandbox starts for each program" in done.stdout
     finally:
-        bubblewrap.sandbox_command.cache_clear()
         sandbox.try_sandbox.cache_clear()
 
 
@@ -154,7 +154,6 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
-    bubblewrap.sandbox_command.cache_clear()
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     try:
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
@@ -169,4 +168,3 @@ def test_a_refusal_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert "bubblewrap is not installed" in (sandbox.why_unavailable() or "")
     finally:
         sandbox.try_sandbox.cache_clear()
-        bubblewrap.sandbox_command.cache_clear()
