@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -104,7 +105,10 @@ GRADED = pa.schema(
     ]
 )
 
-MOST_ROWS, MOST_BYTES = 20_000_000, 64 << 30  # of one table; AIME with 64 repeats of 30 problems has 1,920 rows
+# Of one table: AIME with 64 repeats of 30 problems has 1,920 rows, the largest training set here 1.8 million
+MOST_ROWS = 5_000_000
+LEAST_BYTES, MOST_RATIO = 1 << 30, 200  # unpacked, or times the size of its file
+BATCH = 256  # rows that are unpacked at once
 
 VERDICTS = ("correct", "wrong", "no_answer", "truncated", "format_error", "ungradable")
 
@@ -150,21 +154,41 @@ def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:
         pq.write_table(whole, file, compression="zstd", write_page_checksum=True)
 
 
-def check_size(file: pq.ParquetFile, path: Path) -> None:
-    """Refuse a table that its own head says is larger than any of ours, before it is read.
+def read_within_bounds(source: Any, packed: int, name: Path | str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a Parquet table of whatever origin, part by part, as far as it is no larger than any of ours.
+
+    Args:
+        source: a path, or a file in memory.
+        packed: its size in bytes.
+        name: for the message.
+        columns: those to read; by default all.
 
     Raises:
-        UserError: it has more than MOST_ROWS rows, or unpacks to more than MOST_BYTES.
+        UserError: it has more than MOST_ROWS rows, or unpacks to more than LEAST_BYTES and MOST_RATIO times its size.
+        pyarrow.ArrowException: it is damaged.
     """
-    head = file.metadata
-    size = sum(head.row_group(index).total_byte_size for index in range(head.num_row_groups))
-    if head.num_rows > MOST_ROWS or size > MOST_BYTES:
+    most, size, parts = max(LEAST_BYTES, MOST_RATIO * packed), 0, []
+    with pq.ParquetFile(source, page_checksum_verification=True) as file:
+        rows = file.metadata.num_rows
+        schema = file.schema_arrow
+        if columns is not None:
+            schema = pa.schema([one for one in schema if one.name in columns])
+        for part in file.iter_batches(BATCH, columns=columns) if rows <= MOST_ROWS else ():
+            size += part.nbytes
+            if size > most:
+                break
+            parts.append(part)
+    if rows > MOST_ROWS or size > most:
         raise UserError(
-            f"{path} should be a table of completions, but has {head.num_rows:,} rows ({size:,} bytes unpacked), more "
-            f"than is read ({MOST_ROWS:,} rows, {MOST_BYTES:,} bytes): it is another file, or several in one; split it",
+            f"{name} should be a table of completions or problems, but has {rows:,} rows (at least {size:,} bytes "
+            f"unpacked), and no more than {MOST_ROWS:,} rows ({most:,} bytes) are read: it is another file, or several "
+            "in one; split it",
             code="too-large-table",
-            rows=head.num_rows,
+            rows=rows,
         )
+    if sum(part.num_rows for part in parts) != rows:
+        raise pa.ArrowInvalid("it has another number of rows than its head says")
+    return pa.Table.from_batches(parts, parts[0].schema if parts else schema)
 
 
 def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) -> pa.Table:
@@ -189,9 +213,7 @@ def read(path: Path, schema: pa.Schema, columns: Sequence[str] | None = None) ->
             f"{path} should be a Parquet table, but {instead}; check the path", code="missing-table", path=str(path)
         )
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            check_size(file, path)
-            table = file.read(columns)
+        table = read_within_bounds(path, path.stat().st_size, path, columns)
         table = _with_added(table, schema)
         missing = [name for name in schema.names if name not in table.column_names]
     except PermissionError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +124,12 @@ def render(question: str, protocol: protocols.Protocol, tokenizer: Any | None) -
     """
     whole = tokenizer if protocol.needs_chat_template() else None
     return prompts.load(protocol.prompt).render(question, whole, protocol.chat_template_kwargs)
+
+
+def render_all(questions: Sequence[str], protocol: protocols.Protocol, tokenizer: Any | None) -> list[str]:
+    """As `render`, of many questions, with limits (`tasks.prompts.Prompt.render_all`)."""
+    whole = tokenizer if protocol.needs_chat_template() else None
+    return prompts.load(protocol.prompt).render_all(questions, whole, protocol.chat_template_kwargs)
 
 
 def documents(table: pa.Table, protocol: protocols.Protocol, grader: str | None = None) -> list[dict[str, Any]]:

@@ -86,7 +86,8 @@ def build_requests(
     requests = []
     for name, keys in missing.items():
         wanted = dict.fromkeys(problem_id for problem_id, _ in keys)
-        texts = {pid: benchmark.render(problems[name][pid], model.protocol, model.tokenizer) for pid in wanted}
+        rendered = benchmark.render_all([problems[name][pid] for pid in wanted], model.protocol, model.tokenizer)
+        texts = dict(zip(wanted, rendered, strict=True))
         requests += [
             Request(name, pid, repeat, seeds.sampling_seed(model.base_seed, name, pid, repeat), texts[pid])
             for pid, repeat in keys
@@ -111,7 +112,8 @@ def check_prompt(checkpoint: str, protocol: protocols.Protocol, question: str) -
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
-    prompts.check_tokens(benchmark.render(question, protocol, tokenizer), tokenizer)
+    (text,) = benchmark.render_all([question], protocol, tokenizer)
+    prompts.check_tokens(text, tokenizer)
 
 
 def serve(

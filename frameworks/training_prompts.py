@@ -38,13 +38,12 @@ def render_prompts(run: Run, stage: Stage, paths: Paths, tokenizer: Any) -> list
             tokenizer adds an end token.
     """
     prompt, longest = prompts.load(run.prompt), stage.rollout.get("max_prompt_tokens")
+    problems = select_levels(run, stage, tables.read(paths.problems, tables.PROBLEM).to_pylist())
+    contents = [problem["messages"][-1]["content"] for problem in problems]
+    texts = prompt.render_all(contents, tokenizer, run.chat_template_kwargs)
     questions = [
-        {name: problem[name] for name in QUESTION if name in problem}
-        | {
-            "prefill": prompt.assistant,
-            "prompt": prompt.render(problem["messages"][-1]["content"], tokenizer, run.chat_template_kwargs),
-        }
-        for problem in select_levels(run, stage, tables.read(paths.problems, tables.PROBLEM).to_pylist())
+        {name: problem[name] for name in QUESTION if name in problem} | {"prefill": prompt.assistant, "prompt": text}
+        for problem, text in zip(problems, texts, strict=True)
     ]
     for question in questions[:1]:
         prompts.check_tokens(question["prompt"], tokenizer)

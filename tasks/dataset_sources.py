@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from contracts import tables
+from system import unpack
 from system.errors import UserError
 from tasks.dataset_specs import Entry
 
@@ -118,26 +119,26 @@ def _check_bytes(entry: Entry, name: str, content: bytes, file: dict[str, Any]) 
 def parse_rows(name: str, content: bytes) -> list[dict[str, Any]]:
     """Rows of a .jsonl, .json, .csv, .parquet or .arrow file (a stream, by `datasets`); UserError if it is none.
 
-    Text may be compressed (.jsonl.gz): its hash was compared before it is expanded.
+    Text may be compressed (.jsonl.gz).
     """
+    kind = name.removesuffix(".gz")
     try:
-        if name.endswith(".gz"):
-            return parse_rows(name.removesuffix(".gz"), gzip.decompress(content))
-        if name.endswith(".parquet"):
-            rows = pq.read_table(io.BytesIO(content)).to_pylist()
-        elif name.endswith(".arrow"):
+        if kind != name:
+            content = b"".join(unpack.parts(gzip.GzipFile(fileobj=io.BytesIO(content)), len(content)))
+        if kind.endswith(".parquet"):
+            rows = tables.read_within_bounds(io.BytesIO(content), len(content), name).to_pylist()
+        elif kind.endswith(".arrow"):
             rows = pa.ipc.open_stream(io.BytesIO(content)).read_all().to_pylist()
-        elif name.endswith(".jsonl"):
+        elif kind.endswith(".jsonl"):
             rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line.strip()]
-        elif name.endswith(".csv"):
+        elif kind.endswith(".csv"):
             rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
         else:
             rows = json.loads(content.decode("utf-8"))
     except (
         pa.ArrowException,
         OSError,
-        UnicodeDecodeError,
-        json.JSONDecodeError,
+        ValueError,  # also of text that is no UTF-8 or no JSON, or unpacks to too much
         csv.Error,
         RecursionError,
         EOFError,

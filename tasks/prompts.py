@@ -6,8 +6,9 @@ They stand in tasks/prompts.yaml, and those that only one task uses in its task.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import Any
 from jinja2 import TemplateError
 
 from contracts import chat_template
+from system import bounded_fork
 from system.errors import UserError
+from system.text_safety import one_line
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 from tasks import task_yaml
@@ -90,8 +93,9 @@ class Prompt:
             text: str = tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **chat_template.fixed_date(), **variables
             )
-        except TemplateError as error:
-            raise self._does_not_suit(f"refuses it ({error})", tokenizer, variables) from None
+        except Exception as error:  # TemplateError, and whatever a template's own expressions raise
+            why = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"[:200]
+            raise self._does_not_suit(f"refuses it ({one_line(why)})", tokenizer, variables) from None
         if lost := [message["role"] for message in messages if message["content"].strip() not in text]:
             raise self._does_not_suit(f"leaves out its {lost[0]} message", tokenizer, variables)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:
@@ -99,6 +103,35 @@ class Prompt:
         if THINK in " ".join(message["content"] for message in self.messages("")):
             text = PREFILLED.sub("", text)
         return text + self.assistant
+
+    def render_all(
+        self, questions: Sequence[str], tokenizer: Any | None, variables: Mapping[str, Any] | None = None
+    ) -> list[str]:
+        """As `render`, of many questions, in one fork with limits: a template may be hostile to some of them alone.
+
+        Raises:
+            UserError: as `render`, or the template takes too much time or memory, or writes too much.
+        """
+
+        def work() -> bytes:
+            try:
+                answer: Any = [self.render(question, tokenizer, variables) for question in questions]
+            except UserError as error:
+                answer = {"sentence": str(error), "code": error.code, **error.facts}
+            return json.dumps(answer).encode()
+
+        try:
+            answer = json.loads(bounded_fork.call(work, items=len(questions)))
+        except bounded_fork.PastLimit as error:
+            raise UserError(
+                f"prompt '{self.name}': the model's chat template {error} on {len(questions)} questions: use another "
+                "model, or correct its template",
+                code="prompt-refused-by-template",
+            ) from None
+        if isinstance(answer, dict):
+            raise UserError(answer.pop("sentence"), **answer)
+        texts: list[str] = answer
+        return texts
 
     def _does_not_suit(self, why: str, tokenizer: Any, variables: Mapping[str, Any]) -> UserError:
         """The error for a prompt that a chat template cannot render, with prompts for any task that it can."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from contracts import tables
 from eval.importers import inspect_logs
@@ -211,10 +210,8 @@ def lighteval(path: Path) -> Iterator[Row]:
     Of several golds the first is used.
     """
     try:
-        with pq.ParquetFile(path) as file:
-            tables.check_size(file, path)
-            details = file.read().to_pylist()
-    except (pa.ArrowInvalid, OSError) as error:
+        details = tables.read_within_bounds(path, path.stat().st_size, path).to_pylist()
+    except (pa.ArrowException, OSError) as error:
         raise UserError(
             f"{path} should be a Parquet table of lighteval details but cannot be read ({error})",
             code="damaged-table",

@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from eval.importers.harness_verdicts import verdicts
+from system import unpack
 from system.errors import UserError
 
 ZSTANDARD, DEFLATED = 93, zipfile.ZIP_DEFLATED
@@ -27,8 +28,7 @@ DAMAGE = (
     ValueError, TypeError, KeyError, AttributeError, zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError,
     RecursionError,
 )  # fmt: skip
-MOST_UNPACKED, MOST_RATIO = 64 << 20, 50  # bytes of one sample, or times its packed size; logs have ratios below 20
-MOST_LOG = 1 << 30  # bytes of all samples, or MOST_RATIO times the log's size
+MOST_LOG = 1 << 30  # bytes of all samples, or unpack.RATIO times the log's size
 LAST_EPOCH = LAST_TOKENS = 2**31 - 1  # what our tables hold
 Row = dict[str, Any]
 
@@ -50,11 +50,10 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
 
 
 def _read(member: Any, info: zipfile.ZipInfo) -> bytes:
-    """A file of an archive; ValueError where it unpacks to more than text does, which is no log."""
-    most = max(MOST_UNPACKED, MOST_RATIO * info.compress_size)
-    data: bytes = member.read(most + 1)
-    if len(data) > min(most, info.file_size):
-        raise ValueError(f"{info.filename} unpacks to more than {most:,} bytes from {info.compress_size:,}")
+    """A file of an archive; ValueError where it is longer than the archive says, or than text unpacks to."""
+    data = b"".join(unpack.parts(member, info.compress_size))
+    if len(data) > info.file_size:
+        raise ValueError(f"{info.filename} has more bytes than its archive says")
     return data
 
 
@@ -65,7 +64,7 @@ def _samples(path: Path) -> Iterator[Row]:
     with zipfile.ZipFile(path) as archive:
         members = [info for info in archive.infolist() if re.fullmatch(r"samples/.+\.json", info.filename)]
         # What the archive says of sizes is compared by its reader while each is read
-        if (size := sum(info.file_size for info in members)) > max(MOST_LOG, MOST_RATIO * path.stat().st_size):
+        if (size := sum(info.file_size for info in members)) > max(MOST_LOG, unpack.RATIO * path.stat().st_size):
             raise ValueError(f"its samples unpack to {size:,} bytes from {path.stat().st_size:,}")
         for info in members:
             yield _member(archive, info)

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from contracts import tables
 from eval.importers.formats import Row, document_rows
 from eval.importers.import_samples import read_rows
+from system import unpack
 from system.errors import UserError
 
 OUR_SAMPLES = "crosszero"  # a table of our own samples, without verdicts
@@ -140,9 +141,9 @@ def _decompressed(path: Path) -> Iterator[Path]:
             plain.symlink_to(path.resolve())
         else:
             try:
-                with pa.input_stream(str(path), compression=compression) as stream:
-                    plain.write_bytes(stream.read())
-            except (OSError, pa.ArrowException) as error:
+                with pa.input_stream(str(path), compression=compression) as stream, plain.open("wb") as file:
+                    file.writelines(unpack.parts(stream, path.stat().st_size))
+            except (OSError, ValueError, pa.ArrowException) as error:
                 raise UserError(
                     f"{path} cannot be unpacked as {compression} ({error}): copy it again", code="damaged-file"
                 ) from None
@@ -202,9 +203,7 @@ def _recognise_table(path: Path, mapping: dict[str, str]) -> tuple[str, Path, di
                 "compare takes it as it is",
                 code="graded-already",
             )
-        with pq.ParquetFile(path) as file:
-            tables.check_size(file, path)
-            rows = file.read().to_pylist()
+        rows = tables.read_within_bounds(path, path.stat().st_size, path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise UserError(
             f"{path} should be a Parquet table but cannot be read ({error}): copy it again", code="damaged-table"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import time
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from jinja2 import Template
 
 from contracts import chat_template, model_folder, paths, tables
 from contracts.run_file import inherit
 from eval import score
 from eval.importers import formats, import_samples, inspect_logs, recognise_file
-from system import bounded_fork, errors
+from system import bounded_fork, errors, unpack
+from tasks import dataset_sources, prompts
 from tests.user_errors import refused
 
 LOOPS = "".join(f"{{% for {name} in range(9999) %}}" for name in "abc") + "{% endfor %}" * 3
@@ -79,7 +83,7 @@ def test_a_long_header_is_not_read(tmp_path: Path) -> None:
 def test_a_log_that_unpacks_to_more_than_a_log_is_refused(
     packing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inspect_logs, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(unpack, "LEAST", 1 << 20)
     with zipfile.ZipFile(tmp_path / "x.eval", "w", packing) as archive:
         archive.writestr("samples/1.json", b'{"id": "' + b"a" * (2 << 20) + b'"}')
     with refused("damaged-log"):
@@ -129,3 +133,75 @@ def test_other_kinds() -> None:
         paths.check_path("results", "results/<word>")
     codes = [errors.as_user_error(error) for error in (OSError(27, "too large"), OSError(12, "memory"), MemoryError())]
     assert [error and error.code for error in codes] == ["file-too-long", "out-of-memory", "out-of-memory"]
+
+
+@pytest.mark.parametrize("packing", ["gzip", "bz2", "zstd"])
+def test_generations_that_unpack_to_more_than_text_are_refused(packing: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl.packed"
+    with pa.output_stream(str(file), compression=packing) as stream:
+        for _ in range(130):
+            stream.write(b'{"completion": "' + b"a" * (1 << 20) + b'", "gold": "1"}\n')
+    with refused("damaged-file"):
+        recognise_file.read_generations(file)
+
+
+def test_a_data_set_that_unpacks_to_more_than_text_is_refused() -> None:
+    packed = gzip.compress(b'{"question": "' + b"a" * (65 << 20) + b'"}\n', 1)
+    for name in ("x.jsonl.gz", "x.json.gz", "x.csv.gz"):
+        with refused("unreadable-rows"):
+            dataset_sources.parse_rows(name, packed)
+    with refused("unreadable-rows"):
+        dataset_sources.parse_rows("x.jsonl.gz.gz", gzip.compress(packed))
+    assert dataset_sources.parse_rows("x.jsonl.gz", gzip.compress(b'{"a": 1}\n')) == [{"a": 1}]
+
+
+def test_a_table_of_one_long_text_in_every_row_is_refused(tmp_path: Path) -> None:
+    text = pa.array(["a" * 10_000])
+    rows = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), text)
+    names = {*tables.SAMPLE.names, "doc", "model_response", "metric"}
+    pq.write_table(pa.table(dict.fromkeys(names, rows)).cast(pa.schema([(name, rows.type) for name in names])),
+                   tmp_path / "long.parquet", store_schema=False)  # fmt: skip
+    assert (tmp_path / "long.parquet").stat().st_size < 1 << 20
+    content = (tmp_path / "long.parquet").read_bytes()
+    for read in (
+        lambda: tables.read(tmp_path / "long.parquet", tables.SAMPLE),
+        lambda: list(formats.lighteval(tmp_path / "long.parquet")),
+        lambda: dataset_sources.parse_rows("long.parquet", content),
+    ):
+        with refused("too-large-table", rows=200_000):
+            read()
+
+
+RARE = "{% if 'seven' in messages[0]['content'] %}" + "{part}" + "{% endif %}" + ASKED
+
+
+class Unlimited(chat_template.Renderer):
+    """As a trainer's tokenizer renders: without limits."""
+
+    def apply_chat_template(self, messages: Any, *, tokenize: bool = False, **variables: Any) -> str:
+        return compiled(self.chat_template).render(messages=messages, **variables)
+
+
+@cache
+def compiled(template: str) -> Template:
+    return chat_template._environment().from_string(template)
+
+
+@pytest.mark.parametrize("part", [pytest.param(LOOPS, marks=pytest.mark.slow), "{{1/0}}", "{{'a'*10**10}}"])
+def test_a_template_that_is_hostile_to_some_questions_alone_is_refused(part: str) -> None:
+    template, prompt = RARE.replace("{part}", part), prompts.load("demystify")
+    assert chat_template.problem(template) == ""
+    texts = [prompt.messages(question)[0]["content"] for question in ("2+3?", "4?")]
+    assert prompt.render_all(["2+3?", "4?"], Unlimited(template)) == texts
+    with refused("prompt-refused-by-template"):
+        prompt.render_all(["2+3?", "what is seven?"], Unlimited(template))
+
+
+def test_many_prompts_are_rendered_in_one_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    real = bounded_fork.call
+    monkeypatch.setattr(bounded_fork, "call", lambda *what, **more: calls.append(more) or real(*what, **more))
+    prompt, questions = prompts.load("demystify"), [f"{number} \ud800?" for number in range(10_000)]
+    texts = [prompt.messages(question)[0]["content"] for question in questions]
+    assert prompt.render_all(questions, Unlimited(ASKED)) == texts
+    assert calls == [{"items": 10_000}]
