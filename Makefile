@@ -125,7 +125,10 @@ gpu-smoke: base
 	@$(RUN) snakemake gpu_smoke --quiet rules --config scale=full $(SMOKE)
 
 # Known weaknesses of the locked packages, as OSV lists them: needs a network.
+OSV = urllib.request.urlopen('https://api.osv.dev/v1/query', b'{\"package\": {\"purl\": \"pkg:pypi/pip@26.0\"}}', 20)
 audit:
+	@$(PYTHON) -c "import urllib.request; $(OSV)" 2> /dev/null || { \
+	    echo "make audit asks api.osv.dev for known weaknesses, and it does not answer: run it where there is a network"; exit 1; }
 	@test -x .envs/audit/bin/pip-audit || { $(PYTHON) -m venv .envs/audit && \
 	    .envs/audit/bin/pip install --quiet --require-hashes -r envs/audit.lock; }
 	@for lock in envs/*.lock envs/*/*.lock; do echo "== $$lock"; \

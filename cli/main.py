@@ -9,7 +9,7 @@ import click
 
 from cli import environments, graph
 from cli.table import COMMANDS, GROUPS, Click, Command, Module, Target
-from system.errors import run_command
+from system.errors import check_memory_limit, run_command
 from system.unknown_names import unknown
 
 PROGRAM = "crosszero"
@@ -78,7 +78,12 @@ def crosszero() -> None:
 
 def main() -> None:
     """Run the program; a user's mistake ends it with one sentence."""
-    run_command(lambda: crosszero(prog_name=PROGRAM))
+
+    def run() -> None:
+        check_memory_limit()
+        crosszero(prog_name=PROGRAM)
+
+    run_command(run)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import resource
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -49,6 +50,7 @@ class StoppedInTime(UserError):
     """The command saved its work and stopped; the same command continues it. The exit status is RESUMABLE."""
 
 
+LEAST_MEMORY = 1 << 30  # bytes of address space: what pandas, SciPy and matplotlib take, and a fifth more
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _REMEDIES = {
@@ -81,13 +83,34 @@ def as_user_error(error: BaseException) -> UserError | None:
         )
     if written_in_rust := re.search(r"\(os error (\d+)\)$", str(error)):  # safetensors has an exception of its own
         error = OSError(int(written_in_rust[1]), str(error))
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+    no_memory = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    if no_memory or (isinstance(error, Exception) and _limit_is_reached()):
         return UserError(
             "there is not enough memory: raise `ulimit -v`, ask for more (retries on a cluster do), or look whether an "
             "input is much larger than it should be",
             code="out-of-memory",
         )
     return _file_error(error) if isinstance(error, OSError) else None
+
+
+def check_memory_limit() -> None:
+    """Raise UserError where `ulimit -v` is below what libraries need to be imported, which then fail in any way."""
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if allowed != resource.RLIM_INFINITY and allowed < LEAST_MEMORY:
+        raise UserError(
+            f"this shell allows a program {allowed >> 10:,} kB of memory, and Python's libraries need "
+            f"{LEAST_MEMORY >> 10:,}: raise `ulimit -v`",
+            code="out-of-memory",
+        )
+
+
+def _limit_is_reached() -> bool:
+    """Whether this process has had most of the memory that `ulimit -v` allows: libraries raise anything then."""
+    allowed, status = resource.getrlimit(resource.RLIMIT_AS)[0], Path("/proc/self/status")
+    if allowed == resource.RLIM_INFINITY or not status.exists():
+        return False
+    peak = re.search(r"VmPeak:\s*(\d+) kB", status.read_text(encoding="utf-8"))
+    return peak is not None and int(peak[1]) << 10 > 0.9 * allowed
 
 
 def _file_error(error: OSError) -> UserError | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cluster import interrupt
 from cluster.snakemake_release import check_version, refusal
-from system.errors import ROOT, UserError
+from system.errors import ROOT, UserError, check_memory_limit
 from system.yaml_files import read_yaml
 
 INTERRUPT = None
@@ -30,6 +30,7 @@ def check_records(folder):
 
 
 try:
+    check_memory_limit()
     check_version()
     from cluster.snakemake_internals import show_sentences_alone
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
@@ -49,7 +51,7 @@ HONEST = [
 ]  # fmt: skip
 LONGEST = 24  # parts
 BENCHMARKS = ("math500", "mmlu_pro_1k", "theoremqa", "gpqa_diamond", "svg_figures")  # for tasks without a demo model
-DATA = ROOT.parent / "shared" / "data"
+DATA = Path(os.environ.get("REWARD_DATA", ROOT.parent / "shared" / "data"))  # published problems
 
 
 class Reach(NamedTuple):
