@@ -23,6 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from system import bounded_fork
 
+MOST_MESSAGE = 200  # characters of what a template says of itself
 PROBE = "2+3 and nothing else"
 DATE = datetime(2024, 7, 26, tzinfo=UTC)  # the one that Llama 3's template has where it is not told another
 DATED = re.compile(r"\b(?:strftime_now|date_string)\b")
@@ -134,9 +135,9 @@ def _bounded(work: Callable[[], str]) -> str:
         try:
             kind, text = "text", work()
         except TemplateError as error:
-            kind, text = "refused", str(error)
+            kind, text = "refused", str(error)[:MOST_MESSAGE]
         except Exception as error:  # whatever a template's own expressions raise
-            kind, text = "failed", f"{type(error).__name__}: {error}"[:200]
+            kind, text = "failed", f"{type(error).__name__}: {error}"[:MOST_MESSAGE]
         return f"{kind}\n{text}".encode("utf-8", "surrogatepass")
 
     try:

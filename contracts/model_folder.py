@@ -22,7 +22,9 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # the first th
 OBJECTS = re.compile(r"(generation_|tokenizer_)?config|tokenizer|vocab|.*\.index|chat_template")
 SENTENCEPIECE_PARTS = {1, 2, 3}  # pieces, trainer_spec and normalizer_spec of sentencepiece_model.proto
 MOST_HEADER = 100_000_000  # bytes of JSON at the head of a safetensors file, as its own reader has it
-MOST_JSON = 1 << 28  # bytes; the longest tokenizer.json of a model that is trained here has 11 MB
+MOST_TEXT = (
+    1 << 28
+)  # bytes of what is neither weights nor code; the longest tokenizer.json of a model that is trained here has 11 MB
 SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
 
 
@@ -70,6 +72,9 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
             code="incomplete-model",
             missing=absent,
         )
+    for file in files:
+        if file.suffix in (".jinja", ".txt", ".model"):
+            _check_size(file)
     content = {file.stem: _json(file) for file in files if file.suffix == ".json"}
     if not content["config"].get("model_type"):
         raise UserError(
@@ -126,13 +131,18 @@ def chat_template(folder: Path) -> str | None:
     return next((text for _, text in templates.of_folder(folder, content)), None)
 
 
-def _json(file: Path) -> Any:
-    if file.stat().st_size > MOST_JSON:
+def _check_size(file: Path) -> None:
+    """Refuse a file that is longer than any of its kind, before it is read."""
+    if file.stat().st_size > MOST_TEXT:
         raise UserError(
-            f"{file} has {file.stat().st_size:,} bytes, more than any such file ({MOST_JSON:,}): copy it again "
+            f"{file} has {file.stat().st_size:,} bytes, more than any such file ({MOST_TEXT:,}): copy it again "
             "from its source",
             code="damaged-model",
         )
+
+
+def _json(file: Path) -> Any:
+    _check_size(file)
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

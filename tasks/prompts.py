@@ -94,8 +94,9 @@ class Prompt:
                 messages, tokenize=False, add_generation_prompt=True, **chat_template.fixed_date(), **variables
             )
         except Exception as error:  # TemplateError, and whatever a template's own expressions raise
-            why = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"[:200]
-            raise self._does_not_suit(f"refuses it ({one_line(why)})", tokenizer, variables) from None
+            why = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
+            why = one_line(why[: chat_template.MOST_MESSAGE])
+            raise self._does_not_suit(f"refuses it ({why})", tokenizer, variables) from None
         if lost := [message["role"] for message in messages if message["content"].strip() not in text]:
             raise self._does_not_suit(f"leaves out its {lost[0]} message", tokenizer, variables)
         if tokenizer.bos_token and tokenizer("")["input_ids"][:1] == [tokenizer.bos_token_id]:

@@ -24,6 +24,7 @@ from eval import score
 from eval.importers import formats, import_samples, inspect_logs, recognise_file
 from system import bounded_fork, errors, unpack
 from tasks import dataset_sources, prompts
+from tests.unit.test_model_sources import whole
 from tests.user_errors import refused
 
 LOOPS = "".join(f"{{% for {name} in range(9999) %}}" for name in "abc") + "{% endfor %}" * 3
@@ -44,6 +45,22 @@ def test_a_template_that_takes_all_time_or_memory_is_refused(part: str) -> None:
     hidden = "{% if not add_generation_prompt %}" + part + "{% endif %}" + ASKED
     assert chat_template.problem(hidden).partition(" (")[0] in ("", "cannot render a user's message")
     assert chat_template.opens_a_turn(hidden)
+
+
+def test_what_a_template_says_of_itself_is_short() -> None:
+    assert len(chat_template.problem("{{raise_exception('x' * 10 ** 6)}}")) < 300
+    with refused("prompt-refused-by-template"):
+        prompts.load("boxed").render("2+3?", chat_template.Renderer("{{raise_exception('\\n' * 10 ** 6)}}"))
+
+
+@pytest.mark.parametrize("name", ["chat_template.jinja", "merges.txt", "tokenizer.model", "added_tokens.json"])
+def test_a_long_file_of_a_model_is_refused_by_its_size(name: str, tmp_path: Path) -> None:
+    folder = whole(tmp_path / "model")
+    model_folder.check_files(folder)
+    with (folder / name).open("wb") as file:
+        file.truncate(20 << 30)  # takes no room
+    with refused("damaged-model"):
+        model_folder.check_files(folder)
 
 
 def end(status: int) -> bytes:
