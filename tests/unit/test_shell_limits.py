@@ -35,16 +35,16 @@ def stored(tmp_path: Path) -> Path:
 
 
 def command(name: str, stored: Path) -> list[str]:
-    words = {
+    commands = {
         "grade": "eval.grade --extraction none --samples {0}/samples --data {0}/data --output {0}/new",
         "score": f"eval.score --graded {{0}}/results/runs/{RUN}/graded --output {{0}}/new.parquet",
         "report": f"analysis.report --results {{0}}/results --run {RUN} --output {{0}}/new",
     }
-    return [sys.executable, "-m", *words[name].format(stored).split(" ")]
+    return [sys.executable, "-m", *commands[name].format(stored).split(" ")]
 
 
-def limited(limit: str, words: list[str]) -> subprocess.CompletedProcess[str]:
-    shell = ["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *words]
+def limited(limit: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    shell = ["bash", "-c", f'ulimit {limit}; exec "$@"', "bash", *arguments]
     return subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
@@ -64,6 +64,6 @@ def test_a_limit_of_memory_ends_in_a_sentence_or_is_enough(name: str, stored: Pa
 
 
 def test_a_limit_in_which_libraries_cannot_load_is_refused_first() -> None:
-    for words in (["-m", "cli.main", "report"], ["-m", "snakemake", "-n", "report"]):
-        done = limited("-v 900000", [sys.executable, *words])
+    for arguments in (["-m", "cli.main", "report"], ["-m", "snakemake", "-n", "report"]):
+        done = limited("-v 900000", [sys.executable, *arguments])
         assert printed_code(done.stdout + done.stderr) == "out-of-memory" and "Traceback" not in done.stderr, done
