@@ -132,6 +132,7 @@ def test_a_command_that_fails_is_its_row_s_error(smoke: MakeTest, monkeypatch: p
     assert row.result == table.WRONG and row.remarks[0] == "ValueError: the cause" and str(row.name) in row.remarks[1]
 
 
+@pytest.mark.slow
 def test_a_command_that_is_too_slow_is_ended(tmp_path: Path) -> None:
     """With the processes that it started."""
     mark = tmp_path / "alive"

@@ -151,6 +151,7 @@ def test_a_worker_that_is_killed_from_outside_is_replaced():
     assert POOL.run(JUDGE, [Pair("x+1", "1+x", None)], deadline_s=5.0, workers=1) == ["correct"]
 
 
+@pytest.mark.slow
 def test_progress_is_reported(monkeypatch, capsys):
     monkeypatch.setattr(worker_pool, "SECONDS_BETWEEN_LINES", 0.0)
     pairs = [Pair("cpu 0", "yes", str(n)) for n in range(worker_pool.CHUNK)]

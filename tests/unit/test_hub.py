@@ -115,6 +115,7 @@ def test_a_hub_that_accepts_and_never_answers_ends_in_seconds(tmp_path: Path) ->
     assert result.returncode == 1 and "Error: cannot load mine from the hub" in result.stderr
 
 
+@pytest.mark.slow
 def test_reachability_of_an_address() -> None:
     with serve("somebody/sums", {"test.jsonl": CONTENT}) as (endpoint, _):
         assert why_unreachable(endpoint) is None  # answers 404, and that is an answer

@@ -163,6 +163,7 @@ def test_a_folder_in_place_of_a_file_is_refused(folder: Path, name: str) -> None
         refused(folder, str(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_any_change_of_a_recorded_folder_is_noticed(folder: Path, name: str) -> None:
     provenance.write(folder, sha256=provenance.sha256(folder))

@@ -102,6 +102,7 @@ def test_the_strict_grader_and_a_cut_completion() -> None:
     assert grade([cut])[0].verdict == "truncated"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60) | st.sampled_from([*TEXTS.values(), *MATHS]), st.sampled_from(LETTERS))
 def test_only_an_answer_that_begins_with_the_letter_is_right(text: str, gold: str) -> None:
     verdict = TASK.verify(text, gold, META)

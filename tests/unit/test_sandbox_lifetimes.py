@@ -22,6 +22,7 @@ from tests.user_errors import refused
 from tests.waiting import wait_until
 
 
+@pytest.mark.slow
 @needs_warm
 @pytest.mark.parametrize("not_warm", [None, "each in a sandbox of its own"])
 def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatch: pytest.MonkeyPatch) -> None:

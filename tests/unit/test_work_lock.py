@@ -47,6 +47,7 @@ def test_a_second_process_is_refused_and_a_killed_one_holds_nothing(
         pass
 
 
+@pytest.mark.slow
 def test_a_process_that_is_ending_gets_time(tmp_path: Path) -> None:
     ghost = subprocess.Popen(["flock", tmp_path / ".lock", "sleep", "1"])
     while not (tmp_path / ".lock").exists():

@@ -199,6 +199,7 @@ def test_one_training_seed_decides_nothing_about_a_recipe_but_a_base_model_is_a_
     assert finding(claim(of_log), alone, "full").verdict == CANNOT_TELL
 
 
+@pytest.mark.slow
 def test_a_sentence_about_recipes_is_decided_by_their_test() -> None:
     rule = {"measure": "heldout_between", **B, "step": "last", "against_step": "last"}
     sides = [_recipe("a/run", 10, 11, 9), _recipe("b/run", 16, 13, 18)]
@@ -218,6 +219,7 @@ def test_each_of_several_rules_contradicts_with_its_share_of_the_error() -> None
     assert finding(claim(barely, *[{**barely, "at_least": 0.0}] * 4), RUNS, "full").verdict == CANNOT_TELL
 
 
+@pytest.mark.slow
 def test_levels_of_two_windows_of_correlated_steps_do_not_differ() -> None:
     """Neighbouring steps of a log are alike: here with a correlation of 0.8."""
     random, differ = np.random.default_rng(0), 0
@@ -406,7 +408,13 @@ def test_the_command_reads_every_stored_run(
 
 
 def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
-    of_others = {"baselines.yaml", "sober_reasoning.csv", "published_rewards.yaml", "published_rewards.jsonl"}
+    of_others = {
+        "baselines.yaml",
+        "smollm2.csv",
+        "sober_reasoning.csv",
+        "published_rewards.yaml",
+        "published_rewards.jsonl",
+    }
     files = {file.name for file in reference.REFERENCE.iterdir() if file.is_file()}
     assert files - of_others <= reference.page_content().keys()
 
