@@ -49,7 +49,7 @@ def split_outside_brackets(text: str, separators: str) -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
-def _is_enclosed(text: str) -> bool:
+def is_enclosed(text: str) -> bool:
     """Whether the first bracket is closed by the last character."""
     depth = 0
     for index, character in enumerate(text):
@@ -73,11 +73,11 @@ def read_parts(text: str) -> Parts:
     if (
         text[:1] == "("
         and text[-1:] == ")"
-        and _is_enclosed(text)
+        and is_enclosed(text)
         and len(parts := split_outside_brackets(text[1:-1], ",")) > 1
     ):
         return Parts("tuple", _numbers_with_thousands(text[1:-1]) or parts)
-    if text[:1] in "([" and text[-1:] in ")]" and _is_enclosed(text):
+    if text[:1] in "([" and text[-1:] in ")]" and is_enclosed(text):
         return Parts("leaf", [text])
     if _NUMBER.fullmatch(text):
         return Parts("leaf", [text])
@@ -94,9 +94,9 @@ def matrix_cells(text: str) -> list[list[str]] | None:
     text = text.strip()
     if match := _MATRIX.fullmatch(text):
         rows = [row.split("&") for row in re.split(r"\\\\(?:\[[^\]]{0,9}\])?", match[1]) if row.strip()]
-    elif text[:1] + text[-1:] == "[]" and _is_enclosed(text) and text[1:].lstrip()[:1] == "[":
+    elif text[:1] + text[-1:] == "[]" and is_enclosed(text) and text[1:].lstrip()[:1] == "[":
         lists = split_outside_brackets(text[1:-1], ",")
-        if not all(one[:1] + one[-1:] == "[]" and _is_enclosed(one) for one in lists):
+        if not all(one[:1] + one[-1:] == "[]" and is_enclosed(one) for one in lists):
             return None
         rows = [split_outside_brackets(one[1:-1], ",") for one in lists]
     else:
@@ -215,6 +215,11 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         if other.kind == "tuple":
             return None
         parts = _unique_parts(other.parts)
+        if parts and re.match(r"\\(?:emptyset|varnothing)", parts[0]):
+            return False  # a set with the empty set in it is not empty
+        values = {normalise(part.rpartition("=")[2]) for part in parts if "=" in part}
+        if other is ours and len(values) == 1 and all("=" in part for part in parts) and "=" not in answer:
+            return same(values.pop(), answer)  # both are 90
         return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
     if "tuple" not in kinds:
         expected = _unique_parts(_without_index(ours.parts, theirs.parts))

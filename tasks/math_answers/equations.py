@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,8 +11,10 @@ from tasks.math_answers import closed_forms, formulas, values_at_points
 from tasks.math_answers.exact_comparison import normalise
 from tasks.math_answers.formulas import Formula
 
+_DECIMAL = re.compile(r"[-+]?\d*\.\d+")
 ROUNDED = 50  # a number and its rounded value differ by less than this part of it
 _EQUALS = re.compile(r"(?<![<>!:=\\])=+|\\(?:approx|simeq|eqsim)(?![a-zA-Z])")
+_ROUNDED_SIGN = re.compile(r"\\(?:approx|simeq|eqsim)(?![a-zA-Z])")
 _OTHER = re.compile(
     r"[<>]|!=|\\(?:n?leq?|n?geq?|leqslant|geqslant|lt|gt|neq?|n?equiv|cong|sim|propto|in|notin|subset\w*|pmod|bmod|mod|mid|"
     r"implies|iff|Rightarrow|rightarrow|to|parallel|perp)(?![a-zA-Z])|\bmod\b"
@@ -19,14 +22,15 @@ _OTHER = re.compile(
 _NAME = r"(?:[a-zA-Z]|\\(?!frac|sqrt|cdot|times|pm|int|sum|log|ln|sin|cos|tan)[a-zA-Z]+)"
 _SCRIPT = r"(?:\s*'|\s*[_^]\s*(?:\w|\{[^{}]{1,30}\}|\\[a-zA-Z]+))*"
 _SYMBOL = re.compile(
-    rf"\s*(?:m\s*)?(?:\\angle|\\triangle|\\overline|\\overrightarrow|\\vec|\\mathbf|\\boldsymbol|\\hat|\\bar|\\operatorname)?\s*"
-    rf"(?:{_NAME}{_SCRIPT}|\{{?[A-Z]{{2,4}}\}}?|[a-zA-Z]{{3,30}}|\\(?:text|mathrm|mbox)\s*\{{[^{{}}]{{1,60}}\}}{_SCRIPT}|\[[A-Z]{{3,6}}\]"
+    rf"\s*(?:m\s*)?(?:\\angle|\\triangle|\\overline|\\overrightarrow|\\vec|\\mathbf|\\boldsymbol|\\(?:wide)?hat|\\bar|\\d?dot|\\(?:wide)?tilde|\\mathcal|\\operatorname)?\s*"
+    rf"(?:{_NAME}{_SCRIPT}|\{{[a-zA-Z]\}}{_SCRIPT}|\{{?[A-Z]{{2,4}}\}}?|[a-zA-Z]{{3,30}}|\\(?:text|mathrm|mbox)\s*\{{[^{{}}]{{1,60}}\}}{_SCRIPT}|\[[A-Z]{{3,6}}\]"
     rf"|\|[A-Z]{{2}}\||\\frac\{{d\w?\}}\{{d\w\}})"
     rf"\s*(?:\([^()]{{1,30}}\)|\[[^\[\]]{{1,30}}\])?\s*"
 )
 _SQUARED = re.compile(r"\^\s*(?:\d+|\{\s*\d+\s*\})\s*$")  # `x^2` is a value to be solved for, unlike `x'` and `f^{-1}`
 _TIMES_ITSELF = re.compile(r"\s*([a-zA-Z])\s*\((?=[^()]*(?<![a-zA-Z])\1(?![a-zA-Z]))")  # `x(x+1)`
 _BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|det)(?![a-zA-Z])")
+_GREEK = re.compile(rf"\\(?:{'|'.join(formulas.GREEK)})(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _OF_ONE = re.compile(r"\s*([a-zA-Z](?:_\w)?)\s*\(\s*([a-zA-Z])\s*\)\s*")
 _ALONE = r"(?<![a-zA-Z\\]){}(?![a-zA-Z])"  # a letter that is a symbol of its own
@@ -43,13 +47,20 @@ _MIRRORED = {">": "<", ">=": "<=", "=": "=", "!=": "!="}
 # |z|, ‖v‖, ⌊x⌋, P(…), E[X], sin A: what is a value whatever the letters in it are
 _ABSOLUTE = re.compile(r"\s*(?:\||\\lvert)(.+)(?:\||\\rvert)\s*")
 _WHOLE_QUANTITY = re.compile(
-    r"\s*(?:\\(?:lVert|Vert|\|)\s*.{1,60}\\(?:rVert|Vert|\|)(?:_\w)?|\\l(floor|ceil)(?![a-z]).{1,60}\\r\1|\\#.{1,30}"
+    r"\s*(?:(?:\\overline\s*\{[A-Z]{2}\}|\\(?:sigma|chi|omega)(?:_(?:\w|\{\w{1,9}\}))?)\s*\^\s*\{?2\}?|\\(?:lVert|Vert|\|)\s*.{1,60}\\(?:rVert|Vert|\|)(?:_\w)?|\\l(floor|ceil)(?![a-z]).{1,60}\\r\1|\\#.{1,30}"
     r"|\\(?:operatorname|mathrm|text)\s*\{\s*[a-zA-Z]{2,9}\s*\}\s*\\?[a-zA-Z]+(?:_\w)?"
+    r"|\\(?:mathrm|text)\s*\{\s*(?i:(?:the )?"
+    r"(?:area|volume|length|measure|perimeter|radius|probability|number|sum|value)s? of"
+    r"(?: [a-z]{3,20}){0,3})\s*\}\s*(?:\\[a-z]+\s*)?\{?\w{0,6}\}?"
     r"|\\(?:max|min|sup|inf|dim|det|deg|arg|rank)(?![a-z])\s*[a-zA-Z{(_].{0,60}"
     r"|\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])(?:\s*\^\s*\{?2\}?)?(?!.*(?<![a-zA-Z])[xy](?![a-zA-Z]))[^-+=]{1,40})\s*"
 )
 _APPLIED = re.compile(
     r"\s*(?:\\(?:mathbb|mathcal|mathrm|operatorname|text)\s*\{\s*\w{1,9}\s*\}|\\Pr|\\gcd|\(\s*[fgh]\s*\\circ\s*[fgh]\s*\)|[A-Z]\w{0,2}|[dfgh])(?:'|_\w)?\s*([(\[].*[)\]])\s*"
+)
+
+_MULTIPLE = re.compile(
+    r"(?<![a-zA-Z])(?:half|third|quarter|twice|double|triple|square|cube|root|negative|minus|not)(?![a-zA-Z])", re.I
 )
 
 
@@ -101,13 +112,8 @@ def is_quantity(text: str) -> bool:
 
     So are `|z|`, `P(A)`, `a+b+c` and `x+\\frac{1}{x}`, and not `2x`, `x^2` or `|5-z|`.
     """
-    applied, absolute = _APPLIED.fullmatch(text), _ABSOLUTE.fullmatch(text)
-    if _WHOLE_QUANTITY.fullmatch(text) or (
-        applied and formulas.nesting(applied[1][1:-1]) + 1 == formulas.nesting(applied[1])
-    ):
-        return True
-    if absolute and (is_symbol(absolute[1]) or re.search(r"\\(?:cup|cap|setminus)", absolute[1])):
-        return absolute[1].strip() not in ("x", "y")
+    if (named := _is_named_quantity(text)) is not None or _MULTIPLE.search(text):
+        return bool(named)
     formula = formulas.read(text.replace(":", "/").strip(), formulas.unknown_functions(text))
     if formula is None or not formula.symbols or re.search(r"(?:^|[-+])\s*\d+(?:\.\d+)?\s*(?=[-+]|$)", text):
         return False
@@ -121,6 +127,18 @@ def is_quantity(text: str) -> bool:
         return is_alone or bool(abs(first) == abs(mirrored) != abs(other) and re.search(".[-+]", text))
     except (ArithmeticError, ValueError, TypeError):
         return False
+
+
+def _is_named_quantity(text: str) -> bool | None:
+    """Whether notation such as `|z|`, `P(A)` and `\\max f` names a number; None for any other notation."""
+    applied, absolute = _APPLIED.fullmatch(text), _ABSOLUTE.fullmatch(text)
+    if (_WHOLE_QUANTITY.fullmatch(text) and not _MULTIPLE.search(text)) or (
+        applied and formulas.nesting(applied[1][1:-1]) + 1 == formulas.nesting(applied[1])
+    ):
+        return True
+    if absolute and (is_symbol(absolute[1]) or re.search(r"\\(?:cup|cap|setminus)", absolute[1])):
+        return absolute[1].strip() not in ("x", "y")
+    return None
 
 
 def sides(text: str) -> list[str]:
@@ -144,7 +162,7 @@ def is_symbol(text: str) -> bool:
 def is_value(text: str) -> bool:
     """Whether a text has no letters that stand for something; those of sums, integrals and limits are bound."""
     return bool(_BOUND.match(text)) or not re.search(
-        r"[a-zA-Z]", re.sub(r"(?<![a-zA-Z])[ei](?![a-zA-Z])", "", _COMMAND.sub("", text))
+        r"[a-zA-Z]", re.sub(r"(?<![a-zA-Z])[ei](?![a-zA-Z])", "", _COMMAND.sub("", _GREEK.sub("x", text)))
     )
 
 
@@ -152,7 +170,7 @@ def exact_and_rounded(text: str) -> tuple[str, str]:
     r"""The two sides of `x = \frac{1}{3} \approx 0.333`, without the symbol; the second is empty for anything else."""
     exact, sign, after = text.partition("\\approx")
     side = answer_side(exact) if sign else None
-    if not side or not (is_value(side) and is_value(after)) or _contradict([side, after]):
+    if not side or not (is_value(side) and is_value(after)) or _contradict([side, after], is_rounded=True):
         return text, ""
     return side, after.strip()
 
@@ -165,9 +183,11 @@ def answer_side(text: str, *, quantities: bool = False) -> str | None:
     parts = sides(text)
     if len(parts) == 1:
         return text
-    if _contradict(parts):
+    if _contradict(parts, is_rounded=bool(_ROUNDED_SIGN.search(text))):
         return None
     if quantities and not is_symbol(parts[0]):
+        if len(parts) == 2 and (_is_named_quantity(parts[0]) or (_BOUND.match(parts[0]) and not is_symbol(parts[1]))):
+            return parts[1]
         for stated, others in ((parts[-1], parts[:-1]), (parts[0], parts[1:])):
             if (
                 is_value(stated)
@@ -185,11 +205,25 @@ def answer_side(text: str, *, quantities: bool = False) -> str | None:
     return None
 
 
-def _contradict(parts: list[str]) -> bool:
+def _contradict(parts: list[str], is_rounded: bool) -> bool:
     """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
-    values_of_parts = [closed_forms.closed_form_values(normalise(part)) for part in parts]
-    numbers = [one[0] for one in values_of_parts if one is not None and len(one) == 1]
-    return any(abs(number - numbers[-1]) > abs(numbers[-1]) / ROUNDED for number in numbers)
+    values_of_parts = [(closed_forms.closed_form_values(normalise(part)), part.strip()) for part in parts]
+    numbers = [(one[0], part) for one, part in values_of_parts if one is not None and len(one) == 1]
+    read = [one for one in map(formulas.read, map(str.strip, parts)) if one and one.imaginary and not one.symbols]
+    if not is_rounded and any(values_at_points.compare(one, read[-1]) is False for one in read[:-1]):
+        return True
+    return any(abs(number - numbers[-1][0]) > _rounding(part, *numbers[-1], is_rounded) for number, part in numbers)
+
+
+def _rounding(text: str, value: Decimal, stated: str, is_rounded: bool) -> Decimal:
+    """By how much a number and its stated value may differ: not at all where both are exact."""
+    if is_rounded:
+        return abs(value) / ROUNDED
+    if "." in text + stated:
+        unit = 3 * Decimal(10) ** -len(stated.partition(".")[2]) if _DECIMAL.fullmatch(stated) else Decimal(0)
+        return min(abs(value) / ROUNDED, max(unit, abs(value) / 500))
+    whole = text.isdecimal() or stated.isdecimal()
+    return min(Decimal("0.5"), abs(value) / ROUNDED) if whole else abs(value) * Decimal("1e-30")
 
 
 def right_sides(gold: str, answer: str) -> tuple[str, str] | None:
@@ -201,6 +235,8 @@ def right_sides(gold: str, answer: str) -> tuple[str, str] | None:
         if re.search(_ALONE.format(free), theirs):
             return None
         return ours, re.sub(_ALONE.format(bound), free, theirs)
+    if (first and first[1] == other.strip()) or (second and second[1] == name.strip()):
+        return ours, theirs
     symbols = is_symbol(name) and is_symbol(other)
     return (ours, theirs) if symbols and {name, other} & {"y"} and "(" in name + other else None
 

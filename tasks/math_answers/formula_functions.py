@@ -15,11 +15,16 @@ CONTEXT = mpmath.MPContext()
 CONTEXT.real_only, CONTEXT.terms = False, 0
 _MOST_BITS = 60_000  # of an exact power
 _LARGEST = 3000  # binary digits before the point of what a function or an exponent may be
+_LOST = 30  # binary digits below the last one that is kept; rounding leaves larger ones
 _GAMMA_LARGEST = 30  # the same, of a factorial's argument
 
 
 class Undefined(ArithmeticError):
     """A formula has no value at a point, or none that can be computed in bounded time."""
+
+
+class LostTerm(Undefined):
+    """A term of a sum is so much smaller than the others that the digits do not show it."""
 
 
 def number(value: Any) -> Any:
@@ -50,7 +55,13 @@ def add(*values: Any) -> Any:
     """The sum."""
     total = Fraction(0)
     for value in values:
-        total = total + value if _is_exact(total, value) else number(total) + number(value)
+        if _is_exact(total, value):
+            total += value
+            continue
+        before, value = number(total), number(value)
+        if before and value and abs(CONTEXT.mag(before) - CONTEXT.mag(value)) > CONTEXT.prec + _LOST:
+            raise LostTerm
+        total = before + value
     return total
 
 
@@ -188,7 +199,7 @@ FUNCTIONS |= {
     "ceiling": _whole(CONTEXT.ceil, math.ceil),
     "max": _extreme(max), "min": _extreme(min), "Max": _extreme(max), "Min": _extreme(min),
     "gcd": _of_whole_numbers(math.gcd), "lcm": _of_whole_numbers(math.lcm),
-    "binomial": _binomial, "comb": _binomial, "binom": _binomial, "Rational": divide,
+    "binomial": _binomial, "comb": _binomial, "binom": _binomial, "Rational": divide, "Fraction": divide,
     "cis": lambda angle: CONTEXT.expj(_bounded(angle)), "root": root, "Gamma": lambda value: factorial(add(value, -1)),
     "factorial": factorial, "cbrt": lambda value: root(value, Fraction(3)),
     "Re": _of_complex("re"), "Im": _of_complex("im"), "arg": _of_complex("arg"), "conj": _of_complex("conj"),

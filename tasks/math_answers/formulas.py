@@ -30,10 +30,11 @@ from tasks.math_answers.formula_functions import (
 )
 
 LONGEST = 1500  # characters
+ROUNDED_DIGITS = 6  # after the point: from here on a number may be rounded, `1.6` is eight fifths
 _DEEPEST = 40  # brackets inside each other
 _MOST_TERMS = 20_000  # of all sums and products with bounds, in one comparison
 _TOKEN = re.compile(r"(\s*)(\d+(?:\.\d+)?|\.\d+|\\[a-zA-Z]+|\\[{}|%]|[a-zA-Z]+|\S)")
-_GREEK = tuple(
+GREEK = tuple(
     re.findall(
         r"\w+",
         "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
@@ -42,7 +43,7 @@ _GREEK = tuple(
 )
 _GREEK_LETTERS = {
     unicodedata.lookup(f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name.upper()}"): f"\\{name}"
-    for name in _GREEK
+    for name in GREEK
     if name not in ("varepsilon", "vartheta", "varrho", "varphi", "hbar", "ell", "lambda", "Lambda")
 } | {"λ": "\\lambda", "Λ": "\\Lambda", "ϕ": "\\varphi"}
 _ACCENTS = {
@@ -68,6 +69,8 @@ _OPENED = {
 }
 _KET = re.compile(r"\|\s*([^|<>{}\\]{1,20}|\\[a-z]+)\s*\\rangle(?![a-zA-Z])")
 _IN_ANGLES = re.compile(r"\\langle(?![a-zA-Z])([^<>]{1,60}?)(?:\\rangle(?![a-zA-Z])|\|(?!.*\\rangle))", re.DOTALL)
+_VECTOR = r"\\(?:vec|mathbf|boldsymbol|bm|overrightarrow)(?![a-zA-Z])"
+_CROSS = re.compile(rf"\\times.*{_VECTOR}|{_VECTOR}(?!.*\\times)", re.DOTALL)
 _MULTIPLIED = ("*", "/", "\\cdot", "\\times", "\\div", "\\ast", "×", "·")
 
 Point = Mapping[str, Any]
@@ -79,7 +82,7 @@ class Unreadable(Exception):
 
 
 class Formula(NamedTuple):
-    """A formula: its value at a point, its symbols, and whether decimal numbers, `i`, and a floor occur in it."""
+    """A formula: its value at a point, its symbols, and whether rounded numbers, `i`, and a floor occur in it."""
 
     value: Function
     symbols: frozenset[str]
@@ -120,6 +123,12 @@ def unknown_functions(*texts: str) -> frozenset[str]:
     ):
         uses[match[1]] = uses.get(match[1], True) and match[2] is not None
     return frozenset(name for name, applied in uses.items() if applied and name in _UNKNOWN_FUNCTIONS)
+
+
+def _orientation(point: Point, first: Function, second: Function) -> Any:
+    """What changes its sign where the vectors of a cross product change places, whatever scalars stand before them."""
+    vectors = {name: value if ":" in name else Fraction(1) for name, value in point.items()}
+    return add(first(vectors), multiply(-1, second(vectors)))
 
 
 class _Reader:
@@ -178,12 +187,16 @@ class _Reader:
         return (lambda point: multiply(-1, term(point))) if negative else term
 
     def product(self, argument: bool = False) -> Function:
+        start = self.tokens[self.at][2]
         value = self.factors(argument)
         while self.next in _MULTIPLIED:
+            middle = self.tokens[self.at][2]
             operator = self.take()
             negative = self.next in ("+", "-") and self.take() == "-"
             simple = self.at + 1
             other = self.factors(argument, after_slash=operator == "/" and bool(re.fullmatch(r"\d+", self.next)))
+            if _CROSS.search(self.text[start:middle]) and _CROSS.match(self.text[middle : self.tokens[self.at][2]]):
+                operator = "cross"
             value = self._combine(value, other, operator, negative)
             if operator == "/" and self.at == simple and self._starts_factor(argument):
                 value = self._combine(value, self.factors(argument), "*", False)  # `1/2 x`
@@ -194,6 +207,8 @@ class _Reader:
         sign = -1 if negative else 1
         if operator in ("/", "\\div"):
             return lambda point: divide(multiply(sign, first(point)), second(point))
+        if operator == "cross":
+            return lambda point: multiply(sign, first(point), second(point), _orientation(point, first, second))
         return lambda point: multiply(sign, first(point), second(point))
 
     def _starts_factor(self, argument: bool) -> bool:
@@ -317,7 +332,7 @@ class _Reader:
 
     def number(self) -> Function:
         token = self.take()
-        self.rounded |= "." in token
+        self.rounded |= len(token.partition(".")[2]) >= ROUNDED_DIGITS
         value = Fraction(token)
         return lambda point: value
 
@@ -360,7 +375,7 @@ class _Reader:
             return self.operator()
         if name in ("overline", "bar") and (inside := self._conjugated()):
             return inside
-        if name in ("pi", *_GREEK) or name in _ACCENTS | _UPRIGHT | _STATES:
+        if name in ("pi", *GREEK) or name in _ACCENTS | _UPRIGHT | _STATES:
             return self.name()
         raise Unreadable
 
@@ -371,7 +386,7 @@ class _Reader:
             name += self.take() + self.raw_group()
         if self.next[1:] in _ACCENTS:
             name += self.take() + self.raw_group()
-        elif self.next[1:] in _GREEK or (name == "\\angle" and self.next.isalpha()):
+        elif self.next[1:] in GREEK or (name == "\\angle" and self.next.isalpha()):
             name += self.take()
         elif self.next[:1].isalpha():
             self.take_first(self.next[0])
@@ -509,7 +524,7 @@ class _Reader:
                 self.take()
             if token[1:] in _UPRIGHT and self.next == "{":
                 return self.raw_group()
-            return token.lstrip("\\") if len(token) > 2 and token[1:] not in _GREEK else token
+            return token.lstrip("\\") if len(token) > 2 and token[1:] not in GREEK else token
         start, depth = self.tokens[self.at][2], 0
         while self.next:
             token = self.take()

@@ -16,6 +16,7 @@ _RELATION = re.compile(r"\\(?:leqslant|geqslant|leq|geq|le|ge|lt|gt)(?![a-zA-Z])
 _UNEQUAL = re.compile(
     rf"\s*{SYMBOL}\s*(?:(?:\\neq?(?![a-zA-Z])|!=)([^<>=]+)|\\not(?:\s*\\)?in\s*\\\{{([^<>=]+)\\\}})\s*"
 )
+_POINT = re.compile(rf"\s*({SYMBOL})\s*=([^<>=]+)")
 _MEMBER = re.compile(rf"\s*{SYMBOL}\s*\\in(?![a-zA-Z])")
 _BUILDER = re.compile(
     rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
@@ -233,12 +234,17 @@ def read_intervals(text: str) -> list[Interval] | None:
     if _count_symbols(text) > 1:
         return None
     member = _MEMBER.match(text)
-    for part in _OR.split(text[member.end() :] if member else text):
+    parts = _OR.split(text[member.end() :] if member else text)
+    for part in parts:
         members = _read_part(part)
+        if members is None and len(parts) > 1 and (match := _POINT.fullmatch(part)):
+            value = _end_value(match[2])
+            if value is not None and _stated_symbols(text) <= {match[1]}:
+                members = [Interval(value, False, value, False)]
         if members is None:
             return None
         intervals += members
-    return _merged(intervals)
+    return None if all(map(_POINT.fullmatch, parts)) else _merged(intervals)
 
 
 def _merged(intervals: list[Interval]) -> list[Interval]:

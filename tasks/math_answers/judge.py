@@ -24,24 +24,30 @@ from tasks.math_answers import (
 from tasks.math_answers.exact_comparison import SCIENTIFIC, compare_exactly, normalise
 from tasks.math_answers.formulas import Formula
 from tasks.math_answers.latex_symbols import for_math_verify, has_symbols
-from tasks.math_answers.plain_notation import has_degrees, plain
+from tasks.math_answers.plain_notation import has_degrees, plain, temperature_scale
 
 _MEMBER = re.compile(rf"^\s*{intervals.SYMBOL}\s*\\in(?![a-zA-Z])")
 _WRAPPED = re.compile(
-    r"(?:\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol|underline)|\\(?:text)?color\s*\{\w{1,20}\})\s*\{([^{}]*)\}|\*\*([^*]*)\*\*"
+    r"(?:\\(?:text|textbf|mathrm|mathbf|mbox|boldsymbol|bm|pmb|bf|underline|fbox|boxed)|\\(?:text)?color\s*\{\w{1,20}\})\s*(\{.*\})|\*\*([^*]*)\*\*",
+    re.DOTALL,
 )
 _ANNOUNCED = re.compile(
-    r"\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?|^(?:the )?(?:final )?answer(?: is|:)"
-    r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?|应?选(?:择|项)?)(?:是|为)?\s*[:：]?",
+    r"^\\(?:therefore|implies|(?:Long)?[rR]ightarrow)(?![a-zA-Z])|^\\text\s*\{\s*(?:about|approximately|exactly|(?:yes|no),)\s*\}"
+    r"|\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?|^(?:the )?(?:final )?answer(?: is|:)"
+    r"|^(?:\\text\s*\{\s*)?(?:the|its?)(?: (?!not|half|twice|double|square|cube|third)[a-z]{1,15}){0,4}"
+    r" (?:is|equals)\b\s*:?\s*\}?"
+    r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?(?:应?选(?:择|项)?)?|应?选(?:择|项)?)(?:是|为)?\s*[:：]?",
     re.IGNORECASE,
 )
 _MONEY = re.compile(r"([-+]?)\\\$\s*(\d[\d,]{0,30}(?:\.\d{1,9})?)")
 _PERCENT = re.compile(r"\s*\\?%$")
 _LETTER_OF_CHOICE = re.compile(r"^\s*\\(?:text|textbf|mathrm)\s*\{\s*\(([A-E])\)\s*\}(?=.*\w)")
-_WORDS = re.compile(r"[a-zA-Z]{3,30}(?: [a-zA-Z]{1,30}){0,9}")
+_ARTICLE = re.compile(r"^(?:an?|the) ")
+_WORDS = re.compile(r"[a-zA-Z]{3,30}(?: [a-zA-Z]{1,30}){0,9}|[nN][oO]")
 # Other short ones are as likely products of symbols, whose case counts
 _SHORT_WORDS = {
     "yes",
+    "no",
     "odd",
     "all",
     "one",
@@ -69,11 +75,22 @@ _TOO_LARGE = re.compile(
 LONGEST_PARSED, DEEPEST_PARSED = 1000, 12  # characters, brackets: of answers that math-verify's parser is given
 _PLAIN_LOG = re.compile(r"(?<![a-zA-Z\\{])log(?=\s*\()")  # sympy's, to base e
 _PLAIN_E = re.compile(r"(?<![\w\\}])E(?=\s*\*)|(?<=\*)\s*E(?!\w)")
-_PLAIN_I = re.compile(r"(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
+_PLAIN_I = re.compile(r"(?<![a-zA-Z\\])j(?![a-zA-Z])|(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
+_RUN_TOGETHER = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])(\d)")  # an index, or a factor before a power: `n2^n`
+_CONSTANTS = {"c", "C", "c_1", "C_1"}  # of integration
+_DIFFERENTIATED = r"(?P<name>\\?[a-zA-Z]+)(?P<index>_(?:\w|\{\w+\}))?"
+_LEIBNIZ = re.compile(
+    rf"\\frac\s*\{{\s*d\s*(?P<second>\^\s*\{{?\s*2\s*\}}?)?\s*{_DIFFERENTIATED}\s*\}}\s*\{{\s*d\s*(?P<by>[a-z])\s*(?:\^\s*\{{?\s*2\s*\}}?)?\s*\}}"
+)
+_DOTTED = re.compile(
+    r"\\(?P<second>d)?dot(?![a-z])\s*(?P<brace>\{)?\s*(?P<name>\\[a-zA-Z]+|[a-zA-Z])(?(brace)\s*\})(?P<index>_(?:\w|\{\w+\}))?"
+)
 _VARIANT = re.compile(r"\\var(?=(?:epsilon|phi|theta|rho)(?![a-zA-Z]))")
 _NUMBER_SET = re.compile(r"\s*\\mathbb\s*\{?\s*([NZQRC])\s*\}?\s*")
 _HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_(?:\{([a-jl-zA-Z]|\d?[a-z][-+]?\d?)\}|([a-jl-zA-Z]))(?![a-zA-Z])")
-_PRIMED_NUMBER = re.compile(r"\d\s*(?:['′\"](?!\d{3}(?!\d))|\^\s*\{?\s*\\prime)")  # neither a unit nor a number
+_DROPPED = re.compile(  # by math-verify: primes, but not apostrophes between thousands, and an index of a number
+    r"['′\"](?!(?<=\d.)\d{3}(?!\d))|\^\s*\{?\s*\\(?:prime|circ)|\\angle|\d\s*_"
+)
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 
 
@@ -103,7 +120,8 @@ def _judge_plain(gold: str, answer: str, meta: dict[str, Any]) -> str:
     members = [_MEMBER.match(text) for text in (gold, answer)]
     if members[0] and members[1] and members[0][0].split() != members[1][0].split():
         return "wrong"  # about another symbol
-    gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
+    if bool(members[0]) == bool(members[1]) or not equations.has_relation(gold if members[1] else answer):
+        gold, answer = (_MEMBER.sub("", text).strip() for text in (gold, answer))
     if _PERCENT.search(gold) and _PERCENT.search(answer):
         gold, answer = (_PERCENT.sub("", text) for text in (gold, answer))
     same = compare_exactly(gold, answer)
@@ -191,9 +209,12 @@ def _read_alike(gold: str, answer: str, functions: frozenset[str]) -> tuple[Form
     if ("\\sum" in gold) != ("\\sum" in answer):
         gold, answer = (_HARMONIC.sub(r"(\\sum_{k=1}^{\1\2}\\frac{1}{k})", text) for text in (gold, answer))
     ours, theirs = formulas.read(gold, functions), formulas.read(answer, functions)
-    if ours and theirs and ours.imaginary and "I" in theirs.symbols - ours.symbols:
+    if ours and theirs and ours.imaginary and (theirs.symbols - ours.symbols) & {"I", "j"}:
         theirs = formulas.read(_PLAIN_I.sub("i", answer), functions)
-    if ours and theirs and ours.symbols ^ theirs.symbols == {"c", "C"}:
+    if ours and theirs and any(re.fullmatch(r"[a-zA-Z]_\d+", name) for name in theirs.symbols - ours.symbols):
+        spaced = _RUN_TOGETHER.sub(r"\1 \2", answer)
+        theirs = formulas.read(spaced, functions) if spaced != answer else theirs
+    if ours and theirs and ours.symbols ^ theirs.symbols <= _CONSTANTS:
         theirs = _with_constant(ours, theirs)
     if ours and not ours.symbols and (theirs is None or theirs.symbols) and (bare := units.without_letters(answer)):
         theirs = formulas.read(bare, functions)
@@ -202,7 +223,10 @@ def _read_alike(gold: str, answer: str, functions: frozenset[str]) -> tuple[Form
 
 def _with_constant(gold: Formula, answer: Formula) -> Formula:
     """The answer with the gold's letter for the constant of integration, whose name does not count."""
-    (ours,), (theirs,) = gold.symbols & {"c", "C"}, answer.symbols & {"c", "C"}
+    first, second = gold.symbols - answer.symbols, answer.symbols - gold.symbols
+    if not len(first) == len(second) == 1:
+        return answer
+    (ours,), (theirs,) = first, second
     if not values_at_points.is_constant_of_integration(ours, gold):
         return answer
     value = lambda point: answer.value({**point, theirs: point[ours]})  # noqa: E731
@@ -225,6 +249,8 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     unit = (meta.get("unit") or "").strip("$ ")
     if unit and answer.endswith(unit):
         answer = answer.removesuffix(unit)
+    if len({temperature_scale(gold), temperature_scale(answer)} - {""}) == 2:
+        return "wrong"
     gold, answer = _in_one_alphabet(gold, answer)
     if (number_set := _NUMBER_SET.fullmatch(gold)) and _without_wrapping(answer) == number_set[1]:
         return "correct"
@@ -236,7 +262,7 @@ def judge(gold: str, answer: str, meta: dict[str, Any] | None = None) -> str:
     in_text = "\\text" in gold
     gold, answer = (_LETTER_OF_CHOICE.sub("", _without_wrapping(text)) for text in (gold, answer))
     if _WORDS.fullmatch(gold) and (in_text or len(gold) > 4 or gold.casefold() in _SHORT_WORDS):
-        if gold.casefold() == answer.casefold():
+        if _ARTICLE.sub("", gold.casefold()) == _ARTICLE.sub("", answer.casefold()):
             return "correct"
     elif _EMPTY.fullmatch(gold) and _EMPTY.fullmatch(answer):
         return "correct"
@@ -253,7 +279,18 @@ def _in_one_alphabet(gold: str, answer: str) -> tuple[str, str]:
         answer = _PLAIN_E.sub("e", answer)
     if "\\ln" in gold and "\\log" not in gold:
         answer = _PLAIN_LOG.sub("ln", answer)
+    both = gold + answer
+    by_time = {match["by"] for match in _LEIBNIZ.finditer(both)} <= {"t"}
+    if any(bool(one.search(gold)) != bool(one.search(answer)) for one in (_LEIBNIZ, _DOTTED)) and (
+        by_time or not _DOTTED.search(both)
+    ):
+        gold, answer = (_DOTTED.sub(_primed, _LEIBNIZ.sub(_primed, text)) for text in (gold, answer))
     return gold, answer
+
+
+def _primed(match: re.Match[str]) -> str:
+    """A derivative in another notation with primes."""
+    return f"{match['name']}{match['index'] or ''}{chr(39) * (2 if match['second'] else 1)} "
 
 
 def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
@@ -266,15 +303,16 @@ def _in_one_measure(gold: str, answer: str) -> tuple[str, str]:
 
 
 def _in_radians(degrees: str) -> str:
-    return f"({degrees})\\cdot\\frac{{\\pi}}{{180}}"
+    return ", ".join(f"({one})\\cdot\\frac{{\\pi}}{{180}}" for one in answer_parts.split_outside_brackets(degrees, ","))
 
 
 def _without_wrapping(text: str) -> str:
     """An answer without what is around the whole of it, a number in words as a number, an amount with its unit."""
     text = _ANNOUNCED.sub("", text.strip()).strip()
-    if whole := _WRAPPED.fullmatch(text.strip("$") if not text.startswith("\\$") else text):
-        text = whole[1] or whole[2] or ""
-    if amount := _MONEY.fullmatch(text):
+    whole = _WRAPPED.fullmatch(text.strip("$") if not text.startswith("\\$") else text)
+    if whole and (whole[1] is None or answer_parts.is_enclosed(whole[1])):
+        text = whole[1][1:-1] if whole[1] else whole[2]
+    if amount := _MONEY.fullmatch(text.replace("\\!", "")):
         text = f"{amount[1]}{amount[2]} \\text{{ dollars}}"
     return numbers_in_words.in_digits(text) or text
 
@@ -342,7 +380,7 @@ def parse_whole(text: str, limit: float) -> tuple[Any, str]:
     from sympy import Basic, Derivative
 
     nesting = max(formulas.nesting(text), text.count("|") // 2)
-    if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text) or _PRIMED_NUMBER.search(text):
+    if len(text) > limit or nesting > DEEPEST_PARSED or _TOO_LARGE.search(text) or _DROPPED.search(text):
         return None, text
     cleaned = normalize_latex(
         text, NormalizationConfig(basic_latex=True, malformed_operators=True, nits=True, boxed="none")

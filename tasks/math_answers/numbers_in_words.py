@@ -1,4 +1,4 @@
-"""Whole numbers below a hundred in words: `seven`, `twenty-one`, `二十一`."""
+"""Whole numbers below a hundred in words: `seven`, `twenty-one`, `二十一`; also beside digits or before a unit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,27 @@ _CHINESE = {word: value for value, word in enumerate("零一二三四五六七�
 _CHINESE_NUMBER = re.compile(r"([二三四五六七八九]?)十([一二三四五六七八九]?)")
 
 
+_BESIDE_DIGITS = re.compile(r"([\d,]+)\s*\(\s*([a-zA-Z -]{3,20}?)\s*\)")
+_BEFORE_UNIT = re.compile(r"([a-zA-Z]{3,9}(?:-[a-zA-Z]{3,5})?)(\s[a-zA-Z]{3,15}){1,2}")
+_CHINESE_FRACTION = re.compile(r"(.{1,3})分之(.{1,3})")
+
+
 def in_digits(text: str) -> str | None:
-    """The number that a text is the name of, in digits; None for any other text."""
-    if match := _CHINESE_NUMBER.fullmatch(text.strip()):
+    """The number that a text is the name of, in digits, with the unit behind it; None for any other text."""
+    text = text.strip()
+    if (both := _BESIDE_DIGITS.fullmatch(text)) and _whole_number(both[2]) == both[1]:
+        return both[1]
+    if (fraction := _CHINESE_FRACTION.fullmatch(text)) and all(
+        parts := [_whole_number(one) for one in fraction.groups()]
+    ):
+        return f"\\frac{{{parts[1]}}}{{{parts[0]}}}"
+    if (counted := _BEFORE_UNIT.fullmatch(text)) and (number := _whole_number(counted[1])):
+        return f"{number} \\text{{{text[len(counted[1]) :]}}}"
+    return _whole_number(text)
+
+
+def _whole_number(text: str) -> str | None:
+    if match := _CHINESE_NUMBER.fullmatch(text):
         return str(10 * (_CHINESE[match[1]] or 1) + _CHINESE[match[2]])
-    value = _VALUES.get("-".join(text.strip().lower().split()), _CHINESE.get(text.strip() or " "))
+    value = _VALUES.get("-".join(text.lower().split()), _CHINESE.get(text or " "))
     return None if value is None else str(value)

@@ -31,19 +31,25 @@ _CHINESE_UNITS = {
 }  # fmt: skip
 _CHINESE_UNIT = re.compile(rf"(?<=[\d}}])\s*(平方|立方)?({'|'.join(_CHINESE_UNITS)})(?:(?:/|每)(小?时|秒|分钟?))?$")
 _CHINESE_TIMES = {"小时": "h", "时": "h", "秒": "s", "分": "min", "分钟": "min"}
-_CHINESE_WORD = re.compile(r"(?<=[\d}])\s*[^\W\da-zA-Z或和与及万亿千百十分之不非错误]{1,4}(?:/[^\W\da-zA-Z]{1,4})?$")
-_CHINESE_BEFORE = re.compile(r"^(?:一?共有?|总共|约等于|约为?|大约|等于|是|为|有)\s*(?=\d)")
+_CHINESE_WORD = re.compile(
+    r"(?<=[\d}])\s*\(?[^\W\da-zA-Z或和与及万亿千百十分之不非错误的以成折半多余到至]{1,4}(?:/[^\W\da-zA-Z]{1,4})?\)?$"
+)
+_CHINESE_BEFORE = re.compile(
+    r"^(?:一?共有?|总共|约|大约|故|因此|所以|[^\W\da-zA-Z不非没无错误大小高低]{0,9}?(?:[等]于|[是为有])|(?:最[大小高低]|极[大小])值[是为])\s*[:：]?\s*(?=[-a-zA-Z\d\\(])"
+)
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
 _REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
 _STYLE = re.compile(
-    r"\\(?:left|right|displaystyle|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)(?:\{(?:,|\\[,;:!])\}|\\text\s*\{,\})(?=\d{3}(?!\d))"
+    r"\\(?:left|right|displaystyle|bf|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)(?:\{(?:,|\\[,;:!])\}|\\text\s*\{,\})(?=\d{3}(?!\d))"
 )
 _NUMPY = re.compile(r"\bnp\.(?=[a-z])")  # in Minerva's golds
 _SPACE = re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![a-zA-Z])|\s+")
 _THOUSANDS = re.compile(r"([-+]?\d{1,3})((?: \d{3})+)(?!\d)")
 _FRACTION = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
 _SHORT_FRACTION = re.compile(r"\\frac\s*(\d)\s*(\d)")
+_HALF_SHORT = [(re.compile(r"\\frac\s*(\d)\s*(?=\{)"), r"\\frac{\1}")]
+_HALF_SHORT += [(re.compile(r"(\\frac\s*\{[^{}]*\})\s*(\d)"), r"\1{\2}")]
 _MIXED = re.compile(r"([-+]?)(\d{1,9})(?:\s*\\frac\s*\{(\d{1,9})\}\s*\{(\d{1,9})\}|\s+(\d{1,9})/(\d{1,9}))(?![\d^])")
 _PRODUCT = re.compile(
     r"([-+]?\d{1,30}(?:\.\d{1,30})?)\s*(?:x|\*|\\times|\\cdot)\s*10\s*\^\s*[{(]?\s*([-+]?\d{1,3})(?!\d)\s*[})]?"
@@ -112,7 +118,12 @@ _DEGREE = (
     r"|\^\s*\{?\s*\\(?:text|mathrm)\s*\{\s*o\s*\}\s*\}?|\^\s*(?:\{\s*o\s*\}|o(?![a-zA-Z]))|(?<![a-zA-Z\\])deg(?:rees?)?(?![a-zA-Z]))"
 )
 _ANGLE = re.compile(rf"(\d{{1,9}}(?:\.\d{{1,9}})?){_DEGREE}")
-_DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:[CF](?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*[CF]\s*\}}))?")
+_DEGREES = re.compile(rf"{_DEGREE}(?:\s*(?:([CF])(?![a-zA-Z])|\\(?:text|mathrm)\s*\{{\s*([CF])\s*\}}))?")
+_GOES_ON, _PART_ENDS = (
+    re.compile(r"\s*[\d{^_]"),
+    re.compile(r"\s*(?:$|[,;)\]]|\\(?:\}|text|mbox|mathrm|c[au]p)|and|or)"),
+)
+_ANGLE_NAME = re.compile(r"\\angle\s*((?:[A-Z](?:_\{?\d\}?)?\s*){3})")
 _ARC_MINUTES = re.compile(rf"(\d{{1,9}}){_DEGREE}\s*(\d{{1,2}})\s*(?:'|′|\^\s*\{{?\s*\\prime(?![a-zA-Z])\s*\}}?)")
 _TRIGONOMETRIC = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-zA-Z])|(?<![a-zA-Z])cis(?![a-zA-Z])")
 
@@ -237,6 +248,19 @@ def has_degrees(text: str) -> bool:
     return bool(_DEGREES.search(text.replace("°", "^{\\circ}"))) and not _TRIGONOMETRIC.search(text)
 
 
+def _without_degree(match: re.Match[str]) -> str:
+    """Nothing in place of a sign of degrees behind a number, or behind the whole of an answer or of its part."""
+    before, after = match.string[: match.start()].rstrip()[-1:], match.string[match.end() :]
+    behind = before.isdigit() and not _GOES_ON.match(after)
+    return "" if behind or (before and _PART_ENDS.match(after)) else match[0]
+
+
+def temperature_scale(text: str) -> str:
+    """`C` or `F` of an answer in such degrees; empty for any other."""
+    match = _DEGREES.search(text.translate(_SIGNS))
+    return (match[1] or match[2] or "") if match else ""
+
+
 def plain(text: str) -> str:
     """An answer without styles, in notation that the parser reads as it is meant."""
     text = (
@@ -254,6 +278,8 @@ def plain(text: str) -> str:
     if "\\over" in text:
         text = _OVER.sub(lambda match: f"\\frac{{{match[1] or match[3]}}}{{{match[2] or match[4]}}}", text)
     text = _SHORT_FRACTION.sub(r"\\frac{\1}{\2}", _FRACTION.sub(r"\\frac", text.replace("**", "^").replace(":=", "=")))
+    for pattern, braced in _HALF_SHORT:
+        text = pattern.sub(braced, text)
     if not text.isascii():
         text = _CHINESE_BEFORE.sub("", text)
         text = _CHINESE_WORD.sub(r"\\text{ units}", _CHINESE_UNIT.sub(_unit_in_english, text))
@@ -278,6 +304,7 @@ def plain(text: str) -> str:
     text = _LOG_OF_BASE.sub(r"\\log_{\1}(", text)
     text = _FUNCTION.sub(r"\\\1", _POWER.sub(r"^{\1}", _brace_arguments(text)))
     text = _NATURAL.sub(r"\\ln", _PERCENT.sub(r"\\%", _write_binomials(text)))
+    text = _ANGLE_NAME.sub(lambda match: f"\\angle {''.join(match[1].split())}", text)
     if _TRIGONOMETRIC.search(text):
         text = _ANGLE.sub(r"(\\frac{\1\\pi}{180})", text)
-    return _DEGREES.sub("", text).strip()
+    return _DEGREES.sub(_without_degree, text).strip()

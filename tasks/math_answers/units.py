@@ -71,6 +71,13 @@ _BARE = {
     "oz",
     "cc",
     "eV",
+    "keV",
+    "MeV",
+    "GeV",
+    "AU",
+    "pc",
+    "kpc",
+    "ly",
     "kW",
     "sq",
     "cu",
@@ -85,12 +92,16 @@ _BARE = {
     "CNY",
 }
 # Words after which a number is no longer just that number
+_LARGE = ("hundred", "thousand", "million", "billion", "trillion", "dozen")
 _OTHER = {
     "or", "and", "not", "no", "mod", "pmod", "bmod", "if", "when", "for", "where", "to", "plus", "minus", "times", "is",
-    "wrong", "incorrect", "base", "than", "between", "choose", "factorial", "million", "billion", "thousand", "hundred",
-    "dozen", "trillion", "percent", "infinity", "at", "sqrt", "over", "otherwise",
-    "unless", "except",
+    "wrong", "incorrect", "base", "than", "between", "choose", "factorial", "percent", "infinity", "at", "sqrt", "over",
+    "otherwise", "unless", "except", "binary", "octal", "hexadecimal", "zero", "bn", "mn", "reversed", "inverse",
+    "conjugate", "transpose", "complement", "doubled", "halved", "tripled", "negated", "lakh", "crore", "half",
+    "halves", "third", "thirds", "quarter", "quarters", *_LARGE, *(f"{name}s" for name in _LARGE),
+    *(name + th for name in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred") for th in ("th", "ths")),
 }  # fmt: skip
+_OTHER_AT_ONCE = {"squared", "cubed", "pi", "root"}  # right behind the number; seconds may be squared
 _LEADING = re.compile(
     r"(?:\s|\\?(?:€|£|¥)|US(?=\d)|a total of|\\(?:text|mathrm)\s*\{\s*\}|\\approx|"
     r"\b(?:USD|Rs|the|final|answer|is|about|approximately|exactly|equals|total of|total)\b[.:]?)*+",
@@ -103,12 +114,11 @@ _TERM = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Z]{1,20})")
 _SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
 _UNIT_IN_QUOTIENT = r"\{\s*(?:\\(?:text|mathrm)\s*\{)?\s*([a-zA-Z]{1,20}(?:\^\{?\d\}?)?)\s*\}?\s*\}"
 _QUOTIENT = re.compile(rf"(?<=\d)\s*\\frac\s*{_UNIT_IN_QUOTIENT}\s*{_UNIT_IN_QUOTIENT}\s*$")
-_IN_WORDS = re.compile(r"\s*\(\s*[a-zA-Z]{3,9}(?:-[a-zA-Z]{3,5})?\s*\)$")
 _AFTER = re.compile(r"[a-zA-Zµ€£¥Ω\s{}/^.\d()*\-]*")
 
 
 _TEXT_BEHIND = re.compile(
-    r"(?<=[0-9a-zA-Z)\]}!'|])\s*\\(?:text|textrm|mathrm|mbox|textnormal|unit)\s*\{(?!\s*[a-zA-Z]\s*\}\s*$)[^{}]*\}(?:\s*\^\s*(?:\{[-\d]+\}|\d))?\s*$"
+    r"(?<=[0-9a-zA-Z)\]}!'|])\s*\\(?:text|textrm|mathrm|mbox|textnormal|unit)\s*\{(?!\s*[a-zA-Z]\s*\}\s*$)[^{}\d]*\}(?:\s*\^\s*(?:\{[-\d]+\}|\d))?\s*$"
 )
 _LETTERS_BEHIND = re.compile(r"(.*[\d)}\]])\s*([a-zA-Z]{1,5}(?:/[a-zA-Z]{1,4})?(?:\s*\^\s*\{?-?\d\}?)?)", re.DOTALL)
 
@@ -138,7 +148,10 @@ def _is_harmless(written: str, unit_text: str) -> bool:
     if _NUMBER_INSIDE.search(unit_text):
         return False
     in_text = bool(_TEXT.match(written.strip()))
-    for word in re.findall(r"[a-zA-Z]+", unit_text):
+    words = re.findall(r"[a-zA-Z]+", unit_text)
+    if words and words[0].lower() in _OTHER_AT_ONCE:
+        return False
+    for word in words:
         if word.lower() in _OTHER or (len(word) == 1 and word not in _LETTERS):
             return False
         if not in_text and 1 < len(word) < 4 and word not in _BARE and not written.startswith(word.lower()):
@@ -151,7 +164,8 @@ def _is_harmless(written: str, unit_text: str) -> bool:
 def without_text(formula: str) -> str:
     """A formula without the words behind it, in `\\text` and the like."""
     match = _TEXT_BEHIND.search(formula)
-    if match is None or _OTHER & set(re.findall(r"[a-z]+", match[0].lower())):
+    words = re.findall(r"[a-z]+", match[0].lower())[1:] if match else []  # without the command
+    if match is None or _OTHER.intersection(words) or _OTHER_AT_ONCE.intersection(words[:1]):
         return formula
     return formula[: match.start()].strip()
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import mpmath
 
-from tasks.math_answers.formula_functions import CONTEXT, Undefined, add, divide, multiply, number
+from tasks.math_answers.formula_functions import CONTEXT, LostTerm, Undefined, add, divide, multiply, number
 from tasks.math_answers.formulas import Formula
 
-DIGITS, MORE_DIGITS = 40, (110, 180)
+DIGITS, MORE_DIGITS, MOST_DIGITS = 40, (110, 180), 700
 ROUNDED = Fraction(1, 10**9)  # between decimal numbers, and values that come from them
 ENOUGH = 3  # points
 # Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
@@ -128,7 +128,13 @@ def _values(point: dict[str, Fraction], *formulas: Formula, digits: int = DIGITS
 
 
 def _is_same_at(point: dict[str, Fraction], gold: Formula, answer: Formula) -> bool:
-    expected, value = _values(point, gold, answer)
+    try:
+        expected, value = _values(point, gold, answer)
+    except LostTerm:  # as the second of `x+e^{-300}`
+        expected, value = _values(point, gold, answer, digits=MOST_DIGITS)
+        return bool(
+            abs(number(expected) - number(value)) <= abs(number(expected)) * CONTEXT.mpf(10) ** (DIGITS - MOST_DIGITS)
+        )
     if isinstance(expected, Fraction) and isinstance(value, Fraction) and not (gold.rounded or answer.rounded):
         return expected == value
     if not (gold.rounded or answer.rounded):

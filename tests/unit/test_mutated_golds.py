@@ -2,7 +2,7 @@
 
 The golds are those of the benchmarks in the data mirror that are more than a whole number, and some that were once
 mistaken: high powers, small constants, mixed case, symbols with an index. `make test` takes these and a part of the
-others that TEST_SEED draws, `make test-all` all of them.
+others that TEST_SEED draws, `make test-all` all of them. What is written around a gold changes it or does not.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import pytest
 
 from tasks.dataset_specs import find
 from tasks.load_problems import load
+from tasks.math_answers import formulas
 from tasks.math_answers.exact_comparison import compare_exactly
 from tasks.math_answers.judge import judge
+from tasks.math_answers.plain_notation import plain
 
 MIRROR = Path(__file__).parents[2] / "../shared/data"
 BENCHMARKS = ("math500", "minerva_math", "olympiadbench", "aime24", "aime25", "amc83")
@@ -35,6 +37,23 @@ OWN = [
 _SAME = re.compile(
     r"(?<![a-zA-Z\\])[cC](?=\\right\)| ?[ex]\^)|[a-z]\((\w)\)=-?\d+(?![\w(])|(?<=\d)[eE](?=-?\d)|(?<![\w\\}])i(?!\w)"
 )
+# What is written around a gold, and whether it still says the same
+AROUND = {
+    False: r"""
+        (@)+10^{-40}   (@)(1+2^{-200})   (@)+e^{-300}   (@)+\frac{1}{40!}   -(@)   @+E_{1}   @\oplus 1   @, 99
+        99, @   @ \text{ or } 99   \text{not } @   x\ne @   x>@   2x=@   x^2=@   |x|=@   x+1=@
+        \text{twice } x=@   (@)+1=@   (@, 99)   x_{@}   x^{@}   @\text{ squared}   @\text{ thirds}
+        @\text{ million}   @\text{ is wrong}   @ \pmod 7   @以上   不是@   f(@)   \int_0^1 (@)x\,dx   @ \times   @ /
+        @''
+    """,
+    True: r"""
+        |z|=@   \mathbb{P}(X=2)=@   \operatorname{Var}(X)=@   \angle ABC=@   f'(2)=@   [ABC]=@
+        S_{\triangle ABC}=@   \text{Area}=@   \overline{AB}=@   T_{\max}=@   \dot{x}=@   \det A=@   \boxed{@}
+        \mathbf{@}   \color{red}{@}   \displaystyle @   $@$   \left( @ \right)   {@}   答案：@   最大值为 @   @。
+        \text{Answer: } @   \therefore x=@   \text{The value is } @   7+(@)-7   \frac{3(@)}{3}   (@)^1
+        (@)\cdot 1
+    """,
+}  # `@` is the gold
 _UNTOUCHED = re.compile(r"\\(?:text|mathrm|mbox|operatorname)\s*\{[^{}]*\}|\\[a-zA-Z]+|\\.")
 
 
@@ -94,6 +113,22 @@ def test_mutants_of_every_kind_are_wrong(drawn: list[tuple[str, str, str]]) -> N
 def test_all_mutants_are_wrong(drawn: list[tuple[str, str, str]]) -> None:
     assert len(drawn) > 2000
     assert not [one for one in drawn if is_accepted(one[1], one[2])]
+
+
+def written_around(right: bool) -> list[tuple[str, str]]:
+    """Golds that are formulas, and what is written around them: 400 that TEST_SEED draws."""
+    rng = random.Random(os.environ.get("TEST_SEED", "") + str(right))
+    # Scientific notation stands at the head of an answer alone
+    chosen = [one for one in golds() if not re.search(r"\d[eE]-?\d|[=,$]|\\text|\\mbox|circ|_\d$", one)]
+    known = [one for one in chosen if formulas.read(plain(one)) and not is_accepted(one, "0")]
+    forms = re.split(r"\s{2,}", AROUND[right].strip())
+    return [(gold, rng.choice(forms).replace("@", gold)) for gold in rng.choices(known, k=400)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [False, True])
+def test_what_is_written_around_a_gold(right: bool) -> None:
+    assert not [pair for pair in written_around(right) if is_accepted(*pair) != right]
 
 
 def test_every_gold_is_its_own_answer() -> None:
