@@ -33,25 +33,35 @@ _SENTENCE = re.compile(r"(?:the\s)?(?:final\s)?answer\s(?:is|was)\b:?\s*", re.I)
 _NEXT_SENTENCE = re.compile(r"[.!]\s+(?=[A-Z][a-z']*\s[a-z])|\.\s+I\s|!\s+(?=[A-Z])|\.\s+(?=(?:Yes|No|Done|QED)\b)")
 _EXPLAINS = (
     r"(?:which|that|so|since|because|as|where|when|after|while|with|but|thus|hence|therefore|meaning|making|giving|given|for|"
-    r"in|by|not|obtained|i\.e\.)(?![\w])"
+    r"in|by|not|obtained|i\.e\.|(?:an?|the)(?=\s[a-z]{3}))(?![\w])"
 )
 _EXPLANATION = re.compile(
     rf",\s+(?={_EXPLAINS})|\s(?=(?:because|since|which)\b)|;\s|\s[-–—]+\s(?=[a-z]{{2}})|\s(?=\([a-z -]{{3,40}}\)\.?$)"
 )
 _INTRODUCES = re.compile(
-    r"(?:(?:therefore|thus|hence|then|indeed|simply|just|clearly|so|equal to|given by)\b,?\s*)++", re.I
+    r"(?:(?:therefore|thus|hence|then|indeed|simply|just|clearly|so|actually"
+    r"|equal to|(?:found|calculated|determined) to be|given by)\b,?\s*)++",
+    re.I,
 )
+_HTML = re.compile(r"</?(?:b|strong|em|i|u|code)>")
+_AROUND = " \t\r*_`\"'"
 _MORE_FOLLOWS = re.compile(rf"\s*(?:,(?!\s+{_EXPLAINS})|and\b(?!\s+not\b)|or\b|\\)")  # more answers follow
 _FORMULA = re.compile(r"\$\$.+?\$\$|\\\[.+?\\\]|\\\(.+?\\\)|\$(?!\$)(?:\\.|[^$\\\n])+(?<!\s)\$(?!\d)", re.DOTALL)
 _STATES_FORMULA = re.compile(r"[^$\\=\d]*\b(?:is|are|was|equals?|be):?\s*(?=\$|\\[(\[])", re.I)
 _OPTION = re.compile(  # "the answer is **D**", "Option (D) is right"; not "A or B", nor the word "A"
-    r"\b(?:answer|option|choice|choose|select|pick)[*_]*+(?:\s+is)?\s*+[:=]?[\s*_$({]*+(?:\\(?:text|math)[a-z]*+\{\(?)?((?-i:[A-J]))(?![a-zA-Z_^'])"
-    r"(?:[)}*_$\s]*?[).:}*$](?!\s*(?:or|and)\b)|(?=,?\s*(?:$|\n|is\b|[-–—]|because\b|since\b)))"
-    r"|(?:^|[\s*$])\(((?-i:[A-J]))\)[*$]*+\s+is\s+(?:the\s+)?(?:correct|right)\b",
-    re.I,
+    r"\b(?:answer|option|choice|choose|select|pick|corresponds to|matches)[*_]*+(?:\s+is)?\s*+[:=]?[\s*_$({]*+"
+    r"(?:\\(?:text|math)[a-z]*+\{\(?)?((?-i:[A-J]))(?![a-zA-Z_^'])"
+    r"(?:[)}*_$\s]*?[).:}*$](?!\s*(?:or|and)\b)|(?=,?\s*(?:$|\n|[-–—]|because\b|since\b)))(?!\s+is(?!\s+(?:the\s+)?(?:correct|right|answer|best)\b))"
+    r"|(?:^|[\s*$])\(((?-i:[A-J]))\)[*$]*+\s+is\s+(?:the\s+)?(?:correct|right)\b"
+    r"|\b(?:option|choice)\s+((?-i:[A-J]))\s+is\s+(?:the\s+)?(?:correct|right|answer|best)\b"
+    r"|(?:答案(?:是|为)?|选项?)\s*[:：]?\s*[(（*]*+((?-i:[A-J]))(?![a-zA-Z_^'])|^####\s*\(?((?-i:[A-J]))\)?\s*$",
+    re.I | re.M,
 )
 _OPTION_BEHIND = re.compile(
     r"(?:[\s$~.]|\\q?quad(?![a-z])|\\[ ,;:])*+(?:\\(?:text|math)[a-z]*+\{|\*\*)?\(([A-J])\)[}*$\s.]*+(?:$|\n)"
+)
+_LINES = re.compile(  # between boxes on lines of their own: "- x = ", "y: "
+    r"[ \t$\\.;,)\]}]*+\n\s*+(?:[-•*]\s+)?[$\\(\[]*+(?:[a-zA-Z]{1,3}(?:_\{?\w\}?)?\s*[=:]\s*)?[$\\(\[ ]*+"
 )
 _PROBE = "x7351"  # an answer, and not a number
 _AND = re.compile(r"[,;&]|\b(?:and|or)\b")
@@ -69,9 +79,15 @@ _PART = (
         re.I | re.M,
     )
 )
-_INLINE_PART = re.compile(r"(?:(?<=[\s.;,}$])|^)[(（](?:(\d{1,2})|([ivx]{1,4})|([a-h]))[)）](?!\w)")
-_ORDINAL = re.compile(r"(?:\b(first|second|third|fourth|fifth)\b|第([一二三四五]))()", re.I)
-_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "一": 1, "二": 2, "三": 3, "四": 4, "五": 5}
+_INLINE_PART = re.compile(r"(?:(?<=[\s.;,}$])|^)[(（]?(?:(\d{1,2})|([ivx]{1,4})|([a-h]))[)）](?!\w)")
+_ORDINAL = re.compile(
+    r"(?:\b(first|second|third|fourth|fifth|(?<=part )(?:one|two|three|four|five))\b|第([一二三四五]))()", re.I
+)
+_ORDINALS = {
+    name: number
+    for names in ("first second third fourth fifth", "one two three four five", "一 二 三 四 五")
+    for number, name in enumerate(names.split(), start=1)
+}
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
 _LIST = re.compile(r"[,;]|\\text\s*\{\s*(?:and|or)\b")
 _GLM_BOX = re.compile(r"<\|begin_of_box\|>|<\|end_of_box\|>")
@@ -115,7 +131,7 @@ def _joined(text: str, left: Box, right: Box) -> bool:
     """Whether only "and", "or", a comma or the like stands between two boxes."""
     if not left.end <= right.start <= left.end + _WIDEST_JOINT:
         return False
-    if _JOINT.fullmatch(text, left.end, right.start) or _TABLE_ROWS.fullmatch(text, left.end, right.start):
+    if any(joint.fullmatch(text, left.end, right.start) for joint in (_JOINT, _TABLE_ROWS, _LINES)):
         return True
     between = text[left.end : right.start]
     return bool(_WORDED_JOINT.fullmatch(between) and _AND.search(between) and not _CONCLUDES.search(between))
@@ -208,8 +224,8 @@ def _answer_of_sentence(text: str) -> str:
         text = text[introduced.end() :]
     if (formula := _FORMULA.match(text)) and not _MORE_FOLLOWS.match(text, formula.end()):
         return formula.group()
-    sentence = _NEXT_SENTENCE.split(text.partition("\n")[0], maxsplit=1)[0]
-    return _EXPLANATION.split(sentence, maxsplit=1)[0].strip(" \t\r*_`").rstrip(". *_`?…")
+    sentence = _NEXT_SENTENCE.split(_HTML.sub("", text.partition("\n")[0]), maxsplit=1)[0]
+    return _EXPLANATION.split(sentence, maxsplit=1)[0].strip(_AROUND).rstrip(_AROUND + ".?…:")
 
 
 def _answer_tag(text: str, *, is_multi_answer: bool = False) -> Extraction:
@@ -279,7 +295,7 @@ def extract_letter(completion: str, rule: str = BOX) -> Extraction:
         return extracted
     text = _own_answer(completion)
     stated = text[max((box.end for box in find_boxes(text)), default=len(text)) :]
-    named = [match[1] or match[2] for match in _OPTION.finditer(stated)]
+    named = [next(filter(None, match.groups())) for match in _OPTION.finditer(stated)]
     if not named and (behind := _OPTION_BEHIND.match(stated)):
         named = [behind[1]]
     return Extraction(named[-1]) if named else extracted

@@ -11,18 +11,19 @@ from tasks.latex_boxes import find_boxes
 
 THINKING_ENDS = "</think>"
 END_TOKEN = re.compile(
-    r"<\|(?:im_end|im_start|endoftext|eot_id|eom_id|end_of_text|eot|return|user|endofturn|END_OF_TURN_TOKEN|"
+    r"<\|(?:im_end|im_start|endoftext|eot_id|eom_id|end_of_text|eot|EOT|assistant|return|user|endofturn|END_OF_TURN_TOKEN|"
     r"start_header_id|system|observation)\|>|<(?:end_of_turn|start_of_turn|eos)>|</s>|<｜(?:end▁of▁sentence|User)｜>|"
-    r"\[INST\]|<\|end\|>(?!\s*<\|start\|>assistant)"
+    r"\[/?INST\]|<\|end\|>(?!\s*<\|start\|>assistant)"
 )
 NEXT_PROBLEM = re.compile(
-    r"^[ \t>*_]*+(?:#+[ \t]*+)?(?:(?:next|new|another)[ \t])?"
+    r"^[ \t>*_]*+(?:#+[ \t]*+)?(?:\\(?:textbf|(?:sub)?section\*?)\{)?(?:(?:next|new|another)[ \t])?"
     r"(?:problem|question|human|user|q|instruction|exercise|example|task|input|student|问题?|题目|用户)"
-    r"[ \t]*+(\d{0,3})[*_ \t]*+[:：]"
+    r"(?:[ \t]statement)?[ \t]*+(\d{0,3})[*_ \t]*+[:：]"
     r"|^[ \t]*+(?:#+|\*\*)[ \t]*+(?:problem|question|exercise)[ \t]*+(\d{0,3})[*_ \t.]*+$"
-    r"|^[ \t>*_#]*+(?:problem|question|exercise)[ \t]++(\d{1,3})\.[*_]*+[ \t]"
-    r"|^[ \t]*+(?:\[(?:problem|question)\]"
-    r"|(?:(?:given|consider|solve)[ \t])?the[ \t](?:following|next)[ \t](?:problem|question)\b)",
+    r"|^[ \t>*_#]*+(?:\\(?:textbf|(?:sub)?section\*?)\{)?(?:problem|question|exercise)[ \t]++(\d{1,3})\.[*_}]*+[ \t]"
+    r"|^[ \t]*+(?:\[(?:problem|question)\]|Q\.[ \t]|(?:user|human)[ \t]*+$"
+    r"|(?:(?:now|please|here[ \t]is|let's|let[ \t]us|given|consider|solve)[ \t])*+(?:the|a|another)[ \t]"
+    r"(?:(?<=another[ \t])|(?:following|next|new)[ \t])(?:problem|question)(?![\w-]))",
     re.I | re.M,
 )
 _STATED = re.compile(

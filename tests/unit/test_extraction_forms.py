@@ -40,6 +40,9 @@ def test_labelled_forms() -> None:
         ("The answer is x = 3, y = 4.", "x = 3, y = 4"),
         (r"The answer is \(3\), and \(4\).", r"\(3\), and \(4\)"),
         ("The answer is $10 and $20.", "$10 and $20"),
+        ("The answer is found to be '12'.", "12"),
+        ("The answer is <b>12</b>.", "12"),
+        ("The answer is $(1, 2)$, a point.", "$(1, 2)$"),
     ],
 )
 def test_sentences(text: str, answer: str) -> None:
@@ -54,7 +57,8 @@ def test_sentences(text: str, answer: str) -> None:
         "### Part 1\nThus {}.\n### Part 2\nThus {}.",
         "**(a)** " + "long " * 30 + "{}.\n\n**(b)** " + "text " * 30 + "{}.",
         "| part | answer |\n|---|---|\n| a | {} |\n| b | {} |", "For part (a), it is {}. For part (b), it is {}.",
-        "Case 1: {}\nCase 2: {}", "Question 1: {}\nQuestion 2: {}",
+        "Case 1: {}\nCase 2: {}", "Question 1: {}\nQuestion 2: {}", "a) {} b) {}", "Part one: {}\nPart two: {}",
+        "- $x = {}$\n- $x = {}$", "x: {}\ny: {}",
     ],
 )  # fmt: skip
 def test_answers_by_parts_are_joined(form: str) -> None:
@@ -87,6 +91,11 @@ def test_letters_with_the_text_of_their_option(answer: str, letter: str | None) 
         (r"\boxed{42}. The answer is (B) or (C).", "42"),
         (r"\boxed{42}. The answer is A particle.", "42"),
         (r"\boxed{B}. Answer: D", "B"),
+        ("\\boxed{42}\n\nOption A is wrong.", "42"),
+        ("\\boxed{42}\n\nOption A is right.", "A"),
+        ("\\boxed{42}, which corresponds to (D).", "D"),
+        ("\\boxed{42}\n\n答案：D", "D"),
+        ("\\boxed{42}\n#### D", "D"),
     ],
 )
 def test_a_letter_after_a_box_without_one(text: str, answer: str) -> None:
@@ -100,7 +109,8 @@ def test_a_letter_after_a_box_without_one(text: str, answer: str) -> None:
         "<｜end▁of▁sentence｜>", "<end_of_turn>\n",
         "\n\nProblem: what is 3+4? ", "\n\nQuestion: 3+4?\nAnswer: ", "\nHuman: and 3+4?\nAssistant: ",
         "\n## Problem 2\n3+4 ",
-        "\n**Question 2:** 3+4 ", "\nUser: 3+4? ", "\n问题：3+4 ",
+        "\n**Question 2:** 3+4 ", "\nUser: 3+4? ", "\n问题：3+4 ", "\nuser\n3+4? ", "<|EOT|>", "\nQ. 3+4? ",
+        "\n\nNow solve the following problem: 3+4 ", "\nHere is another problem: ", "\n\\textbf{Problem 2.} 3+4 ",
     ],
 )  # fmt: skip
 def test_the_answer_ends_with_the_models_turn(end: str) -> None:
@@ -151,6 +161,8 @@ def test_a_complete_box_stands_until_another_is_complete(finish_reason: str | No
         "(a) ",
         "first ",
         "choose A ",
+        "- $x = \\boxed{1}$\n",
+        "Now here is a ",
     ],
 )
 def test_time_is_linear(piece: str) -> None:
