@@ -182,10 +182,12 @@ def _check_prompt(folder: Path, protocol: protocols.Protocol) -> str | None:
     if template is None:
         return None
     try:
-        prompts.load(protocol.prompt).render("2+3?", chat_template.Renderer(template), protocol.chat_template_kwargs)
+        prompts.load(protocol.prompt).render(
+            prompts.QUESTION, chat_template.Renderer(template), protocol.chat_template_kwargs
+        )
     except UserError as error:
         raise error.within(f"model {folder}") from None
-    return chat_template.recorded_date(template)
+    return protocol.chat_template_kwargs.get("date_string") or chat_template.recorded_date(template)
 
 
 def make_plan(arguments: argparse.Namespace, wanted: list[Target], overrides: dict[str, Any]) -> dict[str, Any]:

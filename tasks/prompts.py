@@ -27,7 +27,9 @@ from tasks import task_yaml
 THINK = "<think>"
 ANSWER = "{answer}"
 FORMS = ("\\boxed", "<answer>")  # a prompt with one of these in its words has to say where its answer stands
+OURS = frozenset({"messages", "tokenize", "add_generation_prompt", "return_tensors", "return_dict", "chat_template"})
 PREFILLED = re.compile(rf"{THINK}\s*\Z")
+QUESTION = "Is 2 < 3 & 'x' \"y\"?"  # with signs that a template may write otherwise
 _TRIED = ""  # name of a prompt that is tried for the advice in an error
 FILE = Path(__file__).with_suffix(".yaml")
 
@@ -83,15 +85,19 @@ class Prompt:
         messages, variables = self.messages(question), dict(variables or {})
         if self.raw or tokenizer is None:
             return "\n\n".join(message["content"] for message in messages) + self.assistant
-        if unknown_ones := [name for name in variables if not re.search(rf"\b{name}\b", str(tokenizer.chat_template))]:
+        template = str(tokenizer.chat_template)
+        if unknown_ones := [
+            one for one in variables if one in OURS or not re.search(rf"\b{re.escape(one)}\b", template)
+        ]:
+            why = "is given" if set(unknown_ones) & OURS else "does not use"
             raise UserError(
-                f"chat_template_kwargs: the model's chat template does not use {', '.join(unknown_ones)}: leave it out",
+                f"chat_template_kwargs: the model's chat template {why} {', '.join(unknown_ones)}: leave it out",
                 code="unknown-template-variable",
                 names=unknown_ones,
             )
         try:
             text: str = tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **chat_template.fixed_date(), **variables
+                messages, tokenize=False, add_generation_prompt=True, **(chat_template.fixed_date() | variables)
             )
         except Exception as error:  # TemplateError, and whatever a template's own expressions raise
             why = str(error) if isinstance(error, TemplateError) else f"{type(error).__name__}: {error}"
@@ -142,7 +148,7 @@ class Prompt:
         for name, prompt in library().items():
             if not prompt.raw and task_of_prompt(name) is None:
                 with contextlib.suppress(UserError):
-                    replace(prompt, name=_TRIED).render("2+3", tokenizer, variables)
+                    replace(prompt, name=_TRIED).render(QUESTION, tokenizer, variables)
                     suited.append(prompt)
         places = [form in (self.answer or "") for form in FORMS]
         same = [one.name for one in suited if [form in (one.answer or "") for form in FORMS] == places]

@@ -46,8 +46,15 @@ def test_variables_of_the_template() -> None:
     prompt = prompts.load("plain")
     assert prompt.render("2+3?", Renderer(SWITCH), {"enable_thinking": False}).endswith("<think></think>")
     assert not prompt.render("2+3?", Renderer(SWITCH)).endswith("</think>")
-    with refused("unknown-template-variable", names=["enable_thinkin"]):
-        prompt.render("2+3?", Renderer(SWITCH), {"enable_thinkin": False})
+    for name in ("enable_thinkin", "messages", "add_generation_prompt"):
+        with refused("unknown-template-variable", names=[name]):
+            prompt.render("2+3?", Renderer(SWITCH), {name: False})
+    assert prompt.render("2+3?", Renderer(LLAMA), {"date_string": "1 Jan 2025"}).startswith("1 Jan 2025")
+
+
+def test_a_template_that_writes_signs_otherwise_is_found_by_the_question_that_is_tried() -> None:
+    with refused("prompt-refused-by-template", prompt="plain"):
+        prompts.load("plain").render(prompts.QUESTION, Renderer(TURNS.replace("trim", "e")))
 
 
 class Tokenizer:
