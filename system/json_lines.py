@@ -43,7 +43,11 @@ def read(path: Path, *, torn_last_line: bool = False) -> Iterator[dict[str, Any]
                     if torn_last_line and not following:
                         return
                     cut = not following and not line.endswith(b"\n")
-                    why = ", the last one, is cut: finish the file, or delete that line" if cut else ""
+                    why = (
+                        ", the last one, is cut: finish the file, or delete that line" if cut else ": mend or delete it"
+                    )
+                    if isinstance(error, UnicodeDecodeError):
+                        why = ": unpack the file, or convert it to UTF-8"
                     raise UserError(
                         f"{path}: line {number} is not a JSON object ({error}){why}",
                         code="invalid-json",

@@ -56,7 +56,16 @@ def document_rows(path: Path) -> list[Row] | None:
             whole = json.loads(path.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError):
             return None  # the reader of JSON Lines names the line
-    return _rows_of_document(whole)
+    rows = _rows_of_document(whole)
+    columns = whole.values() if rows is None and isinstance(whole, dict) else ()
+    if len(columns) > 1 and all(isinstance(column, list) for column in columns):
+        lengths = ", ".join(f"{name} {len(column)}" for name, column in whole.items())
+        raise UserError(
+            f"{path}: its lists should be equally long, one entry a completion, but their lengths differ ({lengths}): "
+            "write the file again",
+            code="uneven-columns",
+        )
+    return rows
 
 
 def _rows_of_document(whole: Any) -> list[Row] | None:
