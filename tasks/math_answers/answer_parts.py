@@ -217,9 +217,9 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         parts = _unique_parts(other.parts)
         if parts and re.match(r"\\(?:emptyset|varnothing)", parts[0]):
             return False  # a set with the empty set in it is not empty
-        stated = {normalise(part.rpartition("=")[2]) for part in parts if "=" in part}
-        if other is ours and len(stated) == 1 and all("=" in part for part in parts) and "=" not in answer:
-            return same(stated.pop(), answer)  # both are 90
+        common = {normalise(part.rpartition("=")[2]) for part in parts if "=" in part}
+        if other is ours and len(common) == 1 and all("=" in part for part in parts) and "=" not in answer:
+            return same(common.pop(), answer)  # both are 90
         return same(ours.parts[0], parts[0]) if len(parts) == 1 and one is ours else None
     if "tuple" not in kinds:
         expected = _unique_parts(_without_index(ours.parts, theirs.parts))

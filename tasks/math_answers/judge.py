@@ -89,7 +89,7 @@ _VARIANT = re.compile(r"\\var(?=(?:epsilon|phi|theta|rho)(?![a-zA-Z]))")
 _NUMBER_SET = re.compile(r"\s*\\mathbb\s*\{?\s*([NZQRC])\s*\}?\s*")
 _HARMONIC = re.compile(r"(?<![a-zA-Z\\])H_(?:\{([a-jl-zA-Z]|\d?[a-z][-+]?\d?)\}|([a-jl-zA-Z]))(?![a-zA-Z])")
 _DROPPED = re.compile(  # by math-verify: primes, but not apostrophes between thousands, and an index of a number
-    r"['′\"](?!(?<=\d.)\d{3}(?!\d))|\^\s*\{?\s*\\(?:prime|circ)|\\angle|\d\s*_"
+    r"['′\"](?!(?<=\d.)\d{3}(?!\d))|\^\s*\{?\s*\\(?:prime|circ)|\\(?:angle|phantom)|\d\s*_"
 )
 _ELLIPSIS = re.compile(r"\\[lcd]?dots|…|\.\.\.")
 

@@ -41,7 +41,8 @@ _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"
 _SUPERSCRIPT = re.compile(f"[{_SUPERSCRIPTS}]+")
 _REPEATING = re.compile(r"(\d{0,15})\.(\d{0,15})\\(?:overline|bar|dot)\s*\{?(\d{1,15})\}?")
 _STYLE = re.compile(
-    r"\\(?:left|right|displaystyle|bf|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)(?:\{(?:,|\\[,;:!])\}|\\text\s*\{,\})(?=\d{3}(?!\d))"
+    r"\\color\s*\{\w{1,20}\}(?!\s*\{)|^\{\}(?![_^])|(?<=\d)\{\}$|"
+    r"\\(?:left|right|displaystyle|bf|tiny|small|(?:normal|script)size|large|Large|LARGE|huge|Huge|[bB]igg?[lr]?)(?![a-zA-Z])|(?<!\\)\\[()!]|\\\[|\\\]|(?<=\d)(?:\{(?:,|\\[,;:!])\}|\\text\s*\{,\})(?=\d{3}(?!\d))"
 )
 _NUMPY = re.compile(r"\bnp\.(?=[a-z])")  # in Minerva's golds
 _SPACE = re.compile(r"(?<!\\)\\[,;: ]|\\q?quad(?![a-zA-Z])|\s+")

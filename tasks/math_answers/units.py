@@ -98,6 +98,7 @@ _OTHER = {
     "wrong", "incorrect", "base", "than", "between", "choose", "factorial", "percent", "infinity", "at", "sqrt", "over",
     "otherwise", "unless", "except", "binary", "octal", "hexadecimal", "zero", "bn", "mn", "reversed", "inverse",
     "conjugate", "transpose", "complement", "doubled", "halved", "tripled", "negated", "lakh", "crore", "half",
+    "tens", "multiplied", "divided", "added", "subtracted",
     "halves", "third", "thirds", "quarter", "quarters", *_LARGE, *(f"{name}s" for name in _LARGE),
     *(name + th for name in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred") for th in ("th", "ths")),
 }  # fmt: skip
@@ -110,6 +111,7 @@ _LEADING = re.compile(
 _TEXT = re.compile(r"\\(?:text|textrm|textbf|mathrm|mbox|operatorname|rm|mathbf|textnormal|unit)\b")
 _TOKEN = re.compile(rf"{_TEXT.pattern}|\\[a-zA-Z]+|[a-zA-Zµ€£¥Ω]+")
 _NUMBER_INSIDE = re.compile(r"[a-zA-Z.][\s}]+\{?\s*\d")  # `3 feet 2 inches` is not just 3
+_POWER_OF_UNIT = re.compile(r"(?<=[a-zA-Zµ.])(?:\s*\^\s*\(?\s*-?[1-9]\s*\)?|-?[1-4](?!\d))")
 _TERM = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)\s*([a-zA-Z]{1,20})")
 _SEVERAL = re.compile(rf"\s*(?:{_TERM.pattern}\.?\s*)+")
 _UNIT_IN_QUOTIENT = r"\{\s*(?:\\(?:text|mathrm)\s*\{)?\s*([a-zA-Z]{1,20}(?:\^\{?\d\}?)?)\s*\}?\s*\}"
@@ -145,7 +147,7 @@ def _begins_words(match: re.Match[str]) -> bool:
 
 
 def _is_harmless(written: str, unit_text: str) -> bool:
-    if _NUMBER_INSIDE.search(unit_text):
+    if _NUMBER_INSIDE.search(unit_text) or re.search(r"[\d*^]", _POWER_OF_UNIT.sub("", re.sub("[{}]", "", unit_text))):
         return False
     in_text = bool(_TEXT.match(written.strip()))
     words = re.findall(r"[a-zA-Z]+", unit_text)
