@@ -16,7 +16,7 @@ from tasks import registry, task_yaml
 from tasks.task import Grader, Task
 
 DEADLINE_S = 5.0  # seconds of a judge's CPU time for one pair; math-verify's 95th percentile on 519 hard pairs is 0.23
-VERSION = 3  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
+VERSION = 4  # raise it with a change of grading/ that changes verdicts: stored samples are then graded again
 GRADERS = {name: grader for task in task_yaml.task_names() for name, grader in registry.get(task).graders.items()}
 DEFAULT = next(iter(GRADERS))  # the first that a task names
 

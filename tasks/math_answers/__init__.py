@@ -26,7 +26,7 @@ class MathAnswers(Task):
         "strict": Grader(),
     }
     judged_meta = (*TOLERANCES, "unit")
-    version = 7
+    version = 8
 
     def verify(self, answer: str, gold: str, meta: Mapping[str, Any], *, grader: str = "math-verify") -> str | None:
         """Compare exactly; None where only the grader's judge can tell. See Task.verify."""
