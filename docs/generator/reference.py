@@ -272,7 +272,7 @@ def promises() -> list[str]:
     """What users may rely on, each promise with its test (tests/promises.yaml)."""
     lines = ["# Promises", "", "A test holds each promise. What was tried: [Faults](../explanation/promises.md).", ""]
     for heading, entries in read_yaml(ROOT / "tests" / "promises.yaml").items():
-        rows = ((entry["promise"], entry.get("limits", ""), f"`{entry['test']}`") for entry in entries)
+        rows = ((entry["promise"], entry["limits"], f"`{entry['test']}`") for entry in entries)
         lines += [f"## {heading}", "", *table(("promise", "limits", "test"), rows)]
     return lines
 
