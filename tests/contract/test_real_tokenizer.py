@@ -19,13 +19,17 @@ TEXTS = [
     "Tom has 12 apples  and 345 pens.", "x" * 40, " 7", "naïve 東京 🎉 ▁ \t\n", "<|im_end|>", "5 × 3 − 2 = 13", "\u00a0"
 ]  # fmt: skip
 ASK = """
-import json, sys
+import json, re, sys
 from transformers import AutoTokenizer
+from tasks import prompts
 tokenizer, texts = AutoTokenizer.from_pretrained(sys.argv[1]), json.load(sys.stdin)
 user = [{"role": "user", "content": "What is 2 + 3?"}]
 render = lambda messages: tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
 tokens = [tokenizer(text, add_special_tokens=False).tokens() for text in texts]
+shots = prompts.load("smollm2-gsm8k-5-shot").user
+turns = re.findall(r"<[|]im_start[|]>(\\w+)\\n(.*?)<[|]im_end[|]>\\n", shots, re.DOTALL)
 print(json.dumps({
+    "shots": [shots, render([{"role": role, "content": text} for role, text in turns[1:]])],
     "tokens": tokens,
     "again": [tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) for text in texts],
     "special": [tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id],
@@ -88,6 +92,11 @@ def test_each_digit_is_a_token_and_spaces_are_split_before_them(answers: dict[st
 
 def test_text_comes_back_from_its_tokens(answers: dict[str, Any]) -> None:
     assert answers["again"] == TEXTS and answers["added"]
+
+
+def test_the_five_examples_are_turns_of_the_model_s_own_template(answers: dict[str, Any]) -> None:
+    written, rendered = answers["shots"]
+    assert written == rendered and rendered.count("<|im_start|>assistant\n") == 6
 
 
 def test_a_system_turn_is_the_user_s_or_the_template_s_own(answers: dict[str, Any]) -> None:
