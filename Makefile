@@ -1,7 +1,7 @@
 # make            this list
 # make demo       build the environments and reproduce all recipes at demo scale: 20 minutes on 2 cores
 # make demo-all   every run, those of the other documents too: hours
-# make small      a pretrained model of 135 million weights through each framework, on a CPU: about two hours on 2 cores
+# make small      a pretrained model of 135 million weights through each framework, on a CPU: hours on 2 cores
 # make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests of code that take no quarter of a second each, without the frameworks
 # make test-all   also what takes minutes to prove, and ten times the examples; without the hours of make test-faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,12 @@ def _tensors(weights: Sequence[Path]) -> dict[str, dict[str, Any]]:
 def number_types(weights: Sequence[Path]) -> set[str]:
     """The types of the tensors of safetensors files, such as BF16."""
     return {str(tensor.get("dtype")) for tensor in _tensors(weights).values()}
+
+
+def largest_tensor(folder: Path) -> int:
+    """The most elements that a tensor of a model folder has, by the headers of its safetensors files; 0 without any."""
+    tensors = _tensors(sorted(folder.glob("*.safetensors"))).values()
+    return max((math.prod(tensor["shape"]) for tensor in tensors), default=0)
 
 
 def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:

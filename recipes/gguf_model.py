@@ -161,6 +161,8 @@ def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) ->
             steps.insert(0, pre_tokenizers.Split(Regex(pattern), "isolated"))
         backend.pre_tokenizer = pre_tokenizers.Sequence(steps)
         backend.decoder = decoders.ByteLevel()
+        tokenizer.clean_up_tokenization_spaces = False  # releases of transformers take the space before "." else
+        tokenizer.init_kwargs["clean_up_tokenization_spaces"] = False
     for name, token in tokens.items():
         setattr(tokenizer, f"{name}_token", token)
     return tokenizer

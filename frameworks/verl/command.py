@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from contracts import model_dimensions
 from contracts.run_file import Run, Stage
 from frameworks import adapter, run_settings, trainer_environment
 from frameworks.command_settings import CommandSettings, Flags
@@ -64,6 +65,7 @@ AGGREGATIONS = {
 }  # fmt: skip
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
 KL_ESTIMATORS = {"k1": "kl", "k2": "mse", "k3": "low_var_kl"}
+SMALLEST_BUCKET = 64  # megabytes; verl's own 2,048 are more than a demo needs
 NO_DUAL_CLIP = 1e9  # verl always clips there; the ratios themselves end at exp(20), below it
 # Without a GPU: one process of each kind, single precision, nothing that pays only on a larger machine.
 CPU: dict[str, Any] = {
@@ -84,7 +86,6 @@ CPU: dict[str, Any] = {
     f"{ROLLOUT}.max_num_batched_tokens": 8192,
     f"{ROLLOUT}.enable_chunked_prefill": False,  # a prompt in parts: "CPU Generator does not use offset", in vLLM
     f"{ROLLOUT}.agent.num_workers": 1,
-    f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes": 64,
     "reward.num_workers": 1,
     "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
     "trainer.v1.sampler.custom_sampler.path": "pkg://frameworks.verl.cpu.ordered_replay_buffer",
@@ -138,7 +139,7 @@ def trainer_overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     _state_kl(flags, keys)
     _state_files(flags, stage, seed, paths)
     _state_trainer(flags, stage, paths, scratch)
-    _state_device(flags, scratch, reference)
+    _state_device(flags, paths.model, scratch, reference)
     tensor_parallel = f"{ROLLOUT}.tensor_model_parallel_size"
     flags.state(tensor_parallel, 1)  # a model of this size fits into one device
     flags.state_native(stage, may_change=(tensor_parallel,))
@@ -280,7 +281,7 @@ def _state_trainer(flags: CommandSettings, stage: Stage, paths: adapter.Paths, s
         flags.state("+ray_kwargs.ray_init.include_dashboard", False)
 
 
-def _state_device(flags: CommandSettings, scratch: Path, reference: bool) -> None:
+def _state_device(flags: CommandSettings, model: Path, scratch: Path, reference: bool) -> None:
     run = flags.run
     if run.device != "cpu":
         flags.state("trainer.device", "cuda", "hardware.gpus")
@@ -290,6 +291,9 @@ def _state_device(flags: CommandSettings, scratch: Path, reference: bool) -> Non
     of_reference, of_critic = CPU_REFERENCE if reference else {}, CPU_CRITIC if run.algorithm == "ppo" else {}
     for name, value in {**CPU, **own_ray, **of_reference, **of_critic}.items():
         flags.state(name, value, "hardware.gpus")
+    # Weights go to the sampler through memory of this size, which a tensor has to fit into.
+    megabytes = max(SMALLEST_BUCKET, math.ceil(4 * model_dimensions.largest_tensor(model) / 2**20))
+    flags.state(f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes", megabytes, "hardware.gpus")
 
 
 def command_line(flags: Flags) -> list[str]:

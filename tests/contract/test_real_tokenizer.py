@@ -16,7 +16,8 @@ from tests.contract.real_model import real_model
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 TEXTS = [
-    "Tom has 12 apples  and 345 pens.", "x" * 40, " 7", "naïve 東京 🎉 ▁ \t\n", "<|im_end|>", "5 × 3 − 2 = 13", "\u00a0"
+    "Tom has 12 apples  and 345 pens.", "x" * 40, " 7", "naïve 東京 🎉 ▁ \t\n", "<|im_end|>", "5 × 3 − 2 = 13",
+    "\u00a0", "So 5 . Is it ?",
 ]  # fmt: skip
 ASK = """
 import json, re, sys
@@ -90,8 +91,9 @@ def test_each_digit_is_a_token_and_spaces_are_split_before_them(answers: dict[st
     assert first[first.index("Ġapples") + 1] == "Ġ" or "ĠĠ" in first or "Ġand" in first
 
 
-def test_text_comes_back_from_its_tokens(answers: dict[str, Any]) -> None:
+def test_text_comes_back_from_its_tokens(model: Path, answers: dict[str, Any]) -> None:
     assert answers["again"] == TEXTS and answers["added"]
+    assert json.loads((model / "tokenizer_config.json").read_text())["clean_up_tokenization_spaces"] is False
 
 
 def test_the_five_examples_are_turns_of_the_model_s_own_template(answers: dict[str, Any]) -> None:
