@@ -1,7 +1,7 @@
 """What a command reported as done is there after a power cut; nothing is deleted before its successor is safe.
 
 The cut is real as far as the disk goes: an ext4 file system on a loop device is shut down without writing back what is
-only in memory, and mounted again. Where there is no loop device, the order of the system calls is checked with strace.
+only in memory, and mounted again. `make test-all`, which needs no loop device, checks the order of the system calls.
 """
 
 from __future__ import annotations
@@ -166,6 +166,7 @@ def calls(trace: Path) -> list[tuple[str, list[str]]]:
     return listed
 
 
+@pytest.mark.long
 def test_files_are_flushed_before_they_are_renamed_and_journals_deleted_last(tmp_path: Path) -> None:
     if not shutil.which("strace"):
         pytest.skip("needs strace")

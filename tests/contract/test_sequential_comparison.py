@@ -21,6 +21,7 @@ PROBLEMS = 12
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
+    pytest.mark.long,  # what a round asks for is tested in tests/unit/test_sequential.py
     pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
 ]
 

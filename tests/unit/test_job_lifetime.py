@@ -107,8 +107,13 @@ WAYS: dict[str, Callable[[psutil.Process], None]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("arguments", [[], ["detached"]])
+@pytest.mark.parametrize(
+    ("way", "arguments"),
+    [
+        *((way, []) for way in WAYS), ("second supervisor killed", ["detached"]),
+        *(pytest.param(way, ["detached"], marks=pytest.mark.long) for way in list(WAYS)[:-1]),
+    ],
+)  # fmt: skip
 def test_a_job_ends_when_a_process_above_it_ends(tmp_path: Path, way: str, arguments: list[str]) -> None:
     snakemake = start(tmp_path, {"job": f"{program(tmp_path, 'job', *arguments)} 2>&1 | tee job.log"})
     jobs = running(tmp_path, ["job"])
