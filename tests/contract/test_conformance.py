@@ -12,11 +12,12 @@ from conformance import cases, rounding, run_frameworks
 from conformance.compare import Finding, Reference, framework_findings, known_differences, unnoticed_errors
 from envs.build import python
 from frameworks.adapter import framework_names, frameworks_with
+from tests import budgets
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
-EACH = 4  # batches of each formula
+EACH = 4 if budgets.ALL else 2  # batches of each formula
 
 
 def params(names: Sequence[str]) -> list[Any]:
