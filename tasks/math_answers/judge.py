@@ -35,7 +35,7 @@ _ANNOUNCED = re.compile(
     r"^\\(?:therefore|implies|(?:Long)?[rR]ightarrow)(?![a-zA-Z])|^\\text\s*\{\s*(?:about|approximately|exactly|(?:yes|no),)\s*\}"
     r"|\\text\s*\{\s*(?:the )?(?:final )?answer(?: is)?:?\s*\}\s*:?|^(?:the )?(?:final )?answer(?: is|:)"
     r"|^(?:\\text\s*\{\s*)?(?:the|its?)(?: (?!not|half|twice|double|square|cube|third)[a-z]{1,15}){0,4}"
-    r" (?:is|equals)\b\s*:?\s*\}?"
+    r" (?:is|are|equals)\b\s*:?\s*\}?"
     r"|^(?:所以|故|因此)?(?:最终|正确)?(?:答案?(?:应?选(?:择|项)?)?|应?选(?:择|项)?)(?:是|为)?\s*[:：]?",
     re.IGNORECASE,
 )

@@ -30,9 +30,15 @@ def in_digits(text: str) -> str | None:
         parts := [_whole_number(one) for one in fraction.groups()]
     ):
         return f"\\frac{{{parts[1]}}}{{{parts[0]}}}"
-    if (counted := _BEFORE_UNIT.fullmatch(text)) and (number := _whole_number(counted[1])):
-        return f"{number} \\text{{{text[len(counted[1]) :]}}}"
-    return _whole_number(text)
+    number, counted = _whole_number(text), _BEFORE_UNIT.fullmatch(text)
+    if number is None and counted and (first := _whole_number(counted[1])):
+        return f"{first} \\text{{{text[len(counted[1]) :]}}}"
+    return number
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is the name of a number, or a part of one: `two`, `point`."""
+    return word == "point" or word in _VALUES
 
 
 def _whole_number(text: str) -> str | None:

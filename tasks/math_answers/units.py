@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from tasks.math_answers import closed_forms
+from tasks.math_answers import closed_forms, numbers_in_words
 from tasks.math_answers.exact_comparison import normalise
 
 # What one is in metres, seconds, grams, amperes and dollars; other units count as words
@@ -154,7 +154,11 @@ def _is_harmless(written: str, unit_text: str) -> bool:
     if words and words[0].lower() in _OTHER_AT_ONCE:
         return False
     for word in words:
-        if word.lower() in _OTHER or (len(word) == 1 and word not in _LETTERS):
+        if (
+            word.lower() in _OTHER
+            or numbers_in_words.is_number(word.lower())
+            or (len(word) == 1 and word not in _LETTERS)
+        ):
             return False
         if not in_text and 1 < len(word) < 4 and word not in _BARE and not written.startswith(word.lower()):
             return False
