@@ -75,7 +75,7 @@ _TOO_LARGE = re.compile(
 LONGEST_PARSED, DEEPEST_PARSED = 1000, 12  # characters, brackets: of answers that math-verify's parser is given
 _PLAIN_LOG = re.compile(r"(?<![a-zA-Z\\{])log(?=\s*\()")  # sympy's, to base e
 _PLAIN_E = re.compile(r"(?<![\w\\}])E(?=\s*\*)|(?<=\*)\s*E(?!\w)")
-_PLAIN_I = re.compile(r"(?<![a-zA-Z\\])j(?![a-zA-Z])|(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
+_PLAIN_I = re.compile(r"(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
 _RUN_TOGETHER = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])(\d)")  # an index, or a factor before a power: `n2^n`
 _CONSTANTS = {"c", "C", "c_1", "C_1"}  # of integration
 _DIFFERENTIATED = r"(?P<name>\\?[a-zA-Z]+)(?P<index>_(?:\w|\{\w+\}))?"
@@ -209,7 +209,7 @@ def _read_alike(gold: str, answer: str, functions: frozenset[str]) -> tuple[Form
     if ("\\sum" in gold) != ("\\sum" in answer):
         gold, answer = (_HARMONIC.sub(r"(\\sum_{k=1}^{\1\2}\\frac{1}{k})", text) for text in (gold, answer))
     ours, theirs = formulas.read(gold, functions), formulas.read(answer, functions)
-    if ours and theirs and ours.imaginary and (theirs.symbols - ours.symbols) & {"I", "j"}:
+    if ours and theirs and ours.imaginary and "I" in theirs.symbols - ours.symbols:
         theirs = formulas.read(_PLAIN_I.sub("i", answer), functions)
     if ours and theirs and any(re.fullmatch(r"[a-zA-Z]_\d+", name) for name in theirs.symbols - ours.symbols):
         spaced = _RUN_TOGETHER.sub(r"\1 \2", answer)
