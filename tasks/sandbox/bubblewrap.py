@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import threading
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,20 @@ LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkint
 NO_EXTENSION = re.compile(r"_test|_ctypes_test|_xx|xx|_tkinter")
 
 
+class _Lock:
+    """A lock that a forked process has anew: whoever holds it in the parent is not there."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.lock = threading.Lock()
+
+
+_ONE_AT_A_TIME = _Lock()  # each start opens some hundred files
+
+
 def start(script: Path, *options: str, **streams: Any) -> subprocess.Popen[bytes]:
     """Start one of the two scripts in a new sandbox.
 
@@ -46,7 +61,7 @@ def start(script: Path, *options: str, **streams: Any) -> subprocess.Popen[bytes
         OSError: bubblewrap cannot be started, or a file cannot be copied.
     """
     arguments, opened = sandbox_options(), contextlib.ExitStack()
-    with opened:
+    with _ONE_AT_A_TIME.lock, opened:
         copied = []
         for inside, source in copied_files().items():
             descriptor = os.open(source, os.O_RDONLY) if isinstance(source, Path) else _in_memory(source)

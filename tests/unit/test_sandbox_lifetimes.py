@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from tasks import sandbox
-from tasks.sandbox import Call, Limits, warm_pool
+from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, program_processes, sandbox_processes
 from tests.user_errors import refused
 from tests.waiting import wait_until
@@ -83,6 +84,21 @@ def kill_all(name: str) -> None:
     for process in sandbox_processes(name):
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+@pytest.mark.slow
+@needs_warm
+def test_many_start_at_once_where_few_files_may_be_open(own_sandboxes: str) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len(list(Path("/proc/self/fd").iterdir())) + len(bubblewrap.copied_files()) + 80
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few, before[1]))
+    try:
+        with ThreadPoolExecutor(6) as threads:
+            busy = "import time\ndef f():\n while time.process_time() < 0.2: pass\n return 1"
+            done = list(threads.map(lambda _: attempt(busy, warm_pool.POOL.run), range(6)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert [outcome.values for outcome in done] == [("1",)] * 6
 
 
 @needs_warm
