@@ -44,7 +44,7 @@ def test_cpu_and_cuda_locks_pin_the_same_release(name: str, package: str) -> Non
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_kill_costs_two_hours_or_half_a_stage_at_most(scale: str) -> None:
-    for run in (load_run(name, scale) for name in run_names()):
+    for run in (load_run(name, scale) for name in run_names(scale)):
         hours = run.hardware.get("expected_hours", run.hardware["hours"] * len(run.stages))
         step_hours = hours / sum(stage.steps for stage in run.stages)
         for stage in run.stages:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.run_file import SCALES
+from contracts.run_file import EVERYWHERE
 from frameworks.adapter import Paths
 from frameworks.verl import adapter, running_advantage
 from frameworks.verl.command import trainer_overrides
@@ -103,7 +103,7 @@ def test_running_statistics_reach_verl_by_name_and_environment() -> None:
         trainer_overrides(run, run.stages[0], 0, PATHS, PATHS.work)
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: Path, monkeypatch: Any) -> None:
     run = load_run("game24/grpo-running", scale)
     monkeypatch.setattr(adapter.VerlAdapter, "write_data", lambda *_: None)  # needs a tokenizer
@@ -115,7 +115,7 @@ def test_verl_loads_the_running_statistics_at_both_scales(scale: str, tmp_path: 
     assert running_advantage.__name__ in modules and all(map(importlib.util.find_spec, modules))
 
 
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", EVERYWHERE)
 def test_the_runs_of_the_study_of_credit_differ_in_credit_alone(scale: str) -> None:
     alike = []
     for name in runs.RUNS.values():

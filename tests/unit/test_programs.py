@@ -95,6 +95,7 @@ def test_without_a_sandbox_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> No
         registry.get("programs").verify("def f(a, b): return 'never seen'", "", PROBLEM.meta)
 
 
+@pytest.mark.slow
 @needs_sandbox
 def test_a_program_without_a_definition_is_paid_as_one_that_does_not_run() -> None:
     beginnings = ("import os\nos._exit(0)", "while True: pass", "import ctypes\nctypes.string_at(0)",

@@ -187,6 +187,7 @@ def test_every_puzzle_has_exactly_one_solution(seed, split, people, wording):
         assert split_of(knights_knaves_problems.identity(statements)) == split
 
 
+@pytest.mark.slow
 def test_puzzle_splits_share_no_puzzle_and_are_repeatable():
     arguments = {"people": [2, 3], "names": 8, "wording": "short"}
     train, test = (

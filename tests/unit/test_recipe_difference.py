@@ -64,6 +64,7 @@ def test_without_problem_effects_welchs_test_is_scipys():
     assert pooled.p_value == pytest.approx(stats.ttest_ind(two.ravel(), one.ravel()).pvalue)
 
 
+@pytest.mark.slow
 def test_crossed_effects_are_those_of_reml():
     """The restricted likelihood of all observations, maximised by scipy over the four variances."""
     random = np.random.default_rng(5)
@@ -181,6 +182,7 @@ def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_pa
     assert training_runs.read_correct_answers([[folder]])[0]["questions"][0].sum() == 10
 
 
+@pytest.mark.slow
 def test_copies_of_a_training_are_no_seeds(tmp_path):
     a, b = folders(tmp_path, "a", 2, 0.3), folders(tmp_path, "b", 2, 0.4)
     copy = tmp_path / "copy" / "graded"
@@ -213,6 +215,7 @@ def recipe_of_sevens():
     return [sample(60, 4, 0.7, seed) for seed in (7, 77)]
 
 
+@pytest.mark.slow
 def test_runs_of_a_side_end_at_one_step(tmp_path):
     a, b = folders(tmp_path, "a", 2, 0.3), folders(tmp_path, "b", 2, 0.4, steps=(0, 20))
     assert [training_runs.last_steps(side) for side in training_runs.comparable_recipes([a, b], "last", None, ())] == [

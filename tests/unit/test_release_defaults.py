@@ -42,12 +42,14 @@ def test_a_flipped_default_names_the_runs_that_it_changes(
     assert all(run in str(drift) for run in expected) and repr(value) in str(drift)
 
 
+@pytest.mark.slow
 def test_a_default_that_is_gone_is_reported() -> None:
     released = stated("trl")
     del released["top_k"]
     assert [drift.setting for drift in release_defaults.drifts("trl", released)] == ["top_k"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("framework", "new"),
     [("trl", "clip_everything"), ("verl", "algorithm.clip_everything"), ("openrlhf", "algo.clip_everything")],

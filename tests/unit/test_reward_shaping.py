@@ -104,6 +104,7 @@ def published_dense(tokens: list[str], size: int) -> int:
     return sum(marked)
 
 
+@pytest.mark.slow
 @examples("any text")
 @given(WORDS, st.integers(1, 5))
 def test_repetition_is_the_published_one(text_words: list[str], size: int) -> None:

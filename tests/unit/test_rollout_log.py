@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
@@ -137,6 +137,8 @@ def test_share_of_groups_without_a_signal(groups: list[list[float]], rate: float
 
 class Logged:
     """An adapter whose framework has logged these steps."""
+
+    timers: ClassVar[dict[str, str]] = {}
 
     def __init__(self, steps: dict[int, dict[str, float]]) -> None:
         self.steps = steps

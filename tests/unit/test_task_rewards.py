@@ -169,6 +169,7 @@ def test_rewards_take_any_text(text):
     assert given_people.value in (3.0, -0.5, -1.0, -3.0)
 
 
+@pytest.mark.slow
 @examples("built text")
 @given(st.permutations([44, 19, 35]), st.lists(st.sampled_from("+-*/"), min_size=2, max_size=2), st.booleans(), HOSTILE)
 def test_countdown_is_right_when_the_value_is_the_target(numbers, signs, left, before):

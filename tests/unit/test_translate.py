@@ -39,7 +39,7 @@ TRAINED = ("algorithm", "batch.", "rollout.", "optimizer.", "objective.", "lora"
 
 @cache
 def stages() -> list[tuple[Run, Stage]]:
-    runs = [load_run(name, scale) for name in run_names() for scale in SCALES]
+    runs = [load_run(name, scale) for scale in SCALES for name in run_names(scale)]
     translatable = [run for run in runs if run.framework in FRAMEWORKS]
     return [(run, stage) for run in translatable for stage in run.stages if not in_environment(run, stage)]
 
@@ -126,6 +126,7 @@ def test_every_setting_of_every_run_is_said_to_become_something(target: str) -> 
         assert all(line.key in key_meanings() for line in translation.lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @given(st.dictionaries(st.from_regex(r"[a-z]{3,9}_[a-z]{3,9}", fullmatch=True), st.integers(2, 99), max_size=4))
 @examples("costly")
@@ -259,6 +260,7 @@ def test_a_run_file_can_be_translated() -> None:
 VALUES = st.integers(-9, 9) | st.booleans() | st.text("ab c$#'", min_size=1).filter(str.strip)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["data.a", "b.c_d", "e.f.g"]), VALUES, min_size=1), st.data())
 def test_settings_come_through_a_script_however_it_is_laid_out(wanted: dict[str, Any], data: st.DataObject) -> None:
     rows, before = list[str](), list[str]()

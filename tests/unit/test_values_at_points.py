@@ -75,6 +75,7 @@ def test_order_and_brackets_do_not_count(terms: list[list[str]], rng) -> None:
     )
 
 
+@pytest.mark.slow
 @given(terms=sums_of_products(), extra=st.sampled_from(["1", "x^{40}", "10^{-30}", r"\frac{r}{2^{200}}", "-2R"]))
 def test_a_term_more_is_another_formula(terms: list[list[str]], extra: str) -> None:
     one = "+".join(r" \cdot ".join(term) for term in terms)

@@ -73,6 +73,7 @@ def test_countdown_evaluates_what_was_built(pair):
         assert evaluate(text)[0] == value
 
 
+@pytest.mark.slow
 @examples("any text")
 @given(st.text(alphabet="0123456789+-*/() ^=.e_'×", max_size=60))
 def test_countdown_takes_any_text(text):
