@@ -58,7 +58,7 @@ def load_run(name: str, scale: str) -> Run:
     elif name.endswith(".yaml") and Path(name).is_file():
         file = Path(name).absolute()
         name = f"{file.parent.name}/{file.stem}"
-    elif name not in [*run_names(), *smoke_run_names()]:
+    elif file.parent.parent != RECIPES or file.name.endswith(sweeps.SUFFIX) or ".." in name or not file.is_file():
         raise unknown("run", name, run_names())
     return _checked_run(name, file, scale)
 
