@@ -69,6 +69,12 @@ class Functions:
 
     def prepare(self, settings: Mapping[str, Any], batch: Any) -> Any:
         """Its configuration of a formula."""
+        if settings["advantage"] not in ("given", "group", "none", "batch", "gae"):
+            raise CannotExpress("estimators by name are not compared")
+        if settings["overlong"]:
+            raise CannotExpress("there is no penalty on length")
+        if settings["policy"] not in ("ppo", "gspo", "cispo"):
+            raise CannotExpress("losses by name are not compared")
         if settings["advantage"] == "batch":
             raise CannotExpress("the batch's std is that of the rewards less their group's mean")
         return loss_config(settings)

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from conformance import named_losses
 from conformance.cases import Batch, Numbers
 from frameworks.conformance import LEARNING_RATE, LONGEST, WEIGHT_DECAY
 
@@ -74,7 +75,7 @@ def _drops_completions(settings: Settings, batch: Batch) -> bool:
 
 def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
     """Advantages of all tokens, shape (B, T)."""
-    mask, rewards = batch["mask"], batch["rewards"]
+    mask, rewards = batch["mask"], batch["rewards"] + _overlong(settings, batch["mask"])
     penalty = np.zeros(mask.shape)
     if settings["kl"] and settings["kl_in"] == "reward":
         terms, _ = kl_and_slope(settings["kl"], batch["old"] - batch["reference"], variant)
@@ -82,8 +83,20 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
     if settings["advantage"] == "gae":
         last = np.eye(mask.shape[1])[mask.sum(1).astype(int) - 1]
         return _whiten(_gae(settings, last * rewards[:, None] - penalty, batch), mask, variant)
+    if settings["advantage"] == "reinforce":
+        to_go = np.zeros((len(mask), mask.shape[1] + 1))
+        last = np.eye(mask.shape[1])[mask.sum(1).astype(int) - 1]
+        for t in reversed(range(mask.shape[1])):
+            to_go[:, t] = (last * rewards[:, None] - penalty)[:, t] + settings["gamma"] * to_go[:, t + 1]
+        return _whiten(to_go[:, :-1], mask, variant)
     after = variant.get("kl_after", False)
     totals = (rewards if after else rewards - penalty.sum(1)).reshape(-1, batch["samples"])
+    if settings["advantage"] in named_losses.ESTIMATORS:
+        by_name = named_losses.completion_advantages(
+            settings["advantage"], totals, batch, variant.get("std_epsilon", 0.0)
+        )
+        named: Numbers = by_name.reshape(-1, 1) * mask
+        return _whiten(named, mask, variant) if settings["advantage"] == "reinforce_baseline" else named
     centred = totals - totals.mean(1, keepdims=True)
     if settings["advantage"] != "none":
         axis = {"group": 1, "batch": None}[settings["advantage"]]
@@ -91,6 +104,14 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
     to_go = penalty[:, ::-1].cumsum(1)[:, ::-1] if after else 0.0
     token_advantages: Numbers = (centred.reshape(-1, 1) - to_go) * mask
     return token_advantages
+
+
+def _overlong(settings: Settings, mask: Numbers) -> Numbers:
+    """What completions near the limit lose, shape (B,)."""
+    if not (chosen := settings["overlong"]):
+        return np.zeros(len(mask))
+    beyond = np.clip(mask.sum(1) - (LONGEST - chosen["buffer"]), 0, chosen["buffer"])
+    return np.asarray(-chosen["penalty"] * beyond / chosen["buffer"])
 
 
 def _divide_or_zero(numerator: Numbers, denominator: Numbers) -> Numbers:
@@ -145,7 +166,7 @@ def loss_and_gradient(
     terms, slopes = _policy_terms(settings, own, batch, mask, advantage, variant)
     correction = _sampler_weights(settings, batch, mask, variant)
     weights = _token_weights(
-        settings["loss_aggregation"],
+        "completion_sum" if settings["policy"] == "luspo" else settings["loss_aggregation"],
         settings,
         mask * (correction > 0 if variant.get("dropped_uncounted") else 1),
         variant,
@@ -173,11 +194,13 @@ def _policy_terms(
     settings: Settings, own: Numbers, batch: Batch, mask: Numbers, advantage: Numbers, variant: Settings
 ) -> tuple[Numbers, Numbers]:
     """The token losses and their derivatives by log π."""
+    if settings["policy"] in named_losses.LOSSES:
+        return named_losses.LOSSES[settings["policy"]](settings, own, batch["old"], mask, advantage)
     log_ratio, bound = own - batch["old"], variant.get("log_ratio_bound", np.inf)
     inside = np.abs(log_ratio) <= bound
     log_ratio = np.clip(log_ratio, -bound, bound)
     low, high = settings["clip"]
-    if settings["policy"] == "gspo":
+    if settings["policy"] in ("gspo", "luspo"):
         tokens = np.maximum(mask.sum(1, keepdims=True), 1)
         log_ratio = np.broadcast_to((log_ratio * mask).sum(1, keepdims=True) / tokens, mask.shape)
     ratio = np.exp(log_ratio)
@@ -223,6 +246,8 @@ def _token_weights(kind: str, settings: Settings, mask: Numbers, variant: Settin
     if kind == "completion_mean":
         rows = len(mask) if variant.get("empty_rows") else (lengths > 0).sum()
         return np.asarray(mask / np.maximum(lengths, 1) / rows)
+    if kind == "completion_sum":
+        return mask / len(mask)
     if kind == "max_length_mean":
         return mask / (len(mask) * LONGEST)
     if kind == "forward_pass_mean":

@@ -38,6 +38,7 @@ class Protocol:
     stop: tuple[str, ...]
     extraction: str
     chat_template_kwargs: dict[str, Any] = field(default_factory=dict)
+    top_k: int = 0  # 0: all
 
     def repeats_of(self, benchmark: str) -> int:
         """Samples per problem of this benchmark."""
@@ -52,6 +53,8 @@ class Protocol:
         fields = dataclasses.asdict(self)
         if not self.chat_template_kwargs:
             del fields["chat_template_kwargs"]
+        if not self.top_k:
+            del fields["top_k"]
         return {key: fields[key] for key in fields if key not in ("name", "source", "repeats", "extraction")}
 
 
@@ -75,7 +78,12 @@ def load(name: str, overrides: Mapping[str, Any] | None = None) -> Protocol:
     if name not in protocols:
         raise unknown("evaluation protocol", name, protocols)
     written = protocols[name]
-    fields = {"chat_template_kwargs": {}, **(written if isinstance(written, dict) else {}), **(overrides or {})}
+    fields = {
+        "chat_template_kwargs": {},
+        "top_k": 0,
+        **(written if isinstance(written, dict) else {}),
+        **(overrides or {}),
+    }
     if missing := [key for key in ("source", *_FIELDS) if key not in fields]:
         raise UserError(
             f"evaluation protocol '{name}' should have the fields {', '.join(missing)} and has not: add them",

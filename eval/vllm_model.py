@@ -116,6 +116,7 @@ class CrossZeroVLLM(VLLM):
                 SamplingParams(
                     temperature=self.protocol.temperature,
                     top_p=self.protocol.top_p,
+                    top_k=self.protocol.top_k,
                     max_tokens=min(self.protocol.max_tokens, room),
                     seed=request.seed,
                     stop=stop,

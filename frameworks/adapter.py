@@ -80,6 +80,9 @@ class InstalledParser(Protocol):
     def defaults(self) -> dict[str, Any]:
         """By setting, what the framework takes where a command does not state it."""
 
+    def objectives(self) -> dict[str, list[str]]:
+        """The names of `estimators` of advantages and of policy `losses` that the framework has."""
+
 
 class Adapter(ABC):
     """One framework."""

@@ -5,17 +5,18 @@ frameworks/key_meanings.yaml. frameworks/<name>/command_parser.py holds the fram
 command_parser.yaml its tables:
 
 release    name and version
-defaults   of the pinned release, beside those in defaults.yaml
-renamed    names of earlier releases
+renamed    names of earlier releases; a name with a star stands for all below it
 implied    switches of earlier releases, with what they set today
+chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
-machine    patterns of settings that concern the machine: files, logs, memory, speed
+machine    settings that concern the machine: files, logs, memory, speed; each by its name, "*" for a whole group
 units      what the numbers of settings count
 unwritten  keys that this framework has no setting for, with what it does instead
 """
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -61,10 +62,10 @@ class Reading:
         return self.stated.get(setting, self.defaults.get(setting))
 
     def number(self, setting: str) -> Any:
-        """The same, of a setting that is calculated with; raises UserError for a text."""
+        """The same, of a setting that is calculated with; raises UserError for a text or a list."""
         value = self.get(setting)
-        if isinstance(value, str):
-            variable = re.search(r"\$\{?(\w+)", value)
+        if isinstance(value, str | list | dict):
+            variable = re.search(r"\$\{?(\w+)", str(value))
             remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
             raise UserError(
                 f"{setting} should be a number, but is '{value}'; {remedy}",
@@ -76,6 +77,9 @@ class Reading:
 
     def note(self, key: str, value: Any, *settings: str) -> None:
         """Note a value of a key and the settings that it comes from; None means that there is no such thing."""
+        for name in settings:
+            if self.stated.get(name) is value and type(self.defaults.get(name)) in (int, float):
+                self.number(name)
         if value is not None:
             self.common[key], self.settings[key] = value, settings
 
@@ -92,9 +96,9 @@ class Reading:
         if setting in self.stated:
             self.note(key, self.stated[setting], setting)
 
-    def note_choice(self, key: str, setting: str, known: Mapping[Any, str]) -> None:
-        """The same of a choice; one that is not known has no key."""
-        value = self.get(setting)
+    def note_choice(self, key: str, setting: str, known: Mapping[Any, str], value: Any = None) -> None:
+        """The same of a choice, by today's name if it is given; one that is not known has no key."""
+        value = self.get(setting) if value is None else value
         if value in known.values():
             self.note(key, next(ours for ours, theirs in known.items() if theirs == value), setting)
         elif setting in self.stated:
@@ -144,6 +148,10 @@ class CommandParser(ABC):
     one_to_one: ClassVar[Mapping[str, Sequence[str]]]  # by key, the table of command.py
     extra: ClassVar[Mapping[str, str]]  # of the keys `more.…`, which run files do not have, those that are one setting
 
+    # By the framework's name, the name in objectives.yaml: every estimator of advantages and policy loss it has.
+    estimators: ClassVar[Mapping[str, str]]
+    losses: ClassVar[Mapping[str, str]]
+    not_in_command: ClassVar[Mapping[str, str]] = {}  # keys that the adapter sets otherwise, with how
     lora: ClassVar[Mapping[str, str]] = {}  # by key, the setting, where run files have no LoRA in this framework
 
     @cached_property
@@ -167,8 +175,35 @@ class CommandParser(ABC):
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """By setting, the pinned release's, as far as they matter."""
-        return {name: entry["value"] for name, entry in self.relied_on.items()} | dict(self.tables["defaults"])
+        """By setting of the pinned release, its default: released_settings.json; and how many GPUs train."""
+        file = FOLDER / self.framework / "released_settings.json"
+        settings: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return settings | ({self.gpus: 1} if self.gpus else {})
+
+    @cached_property
+    def machine(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Settings that concern the machine alone, and the beginnings of those that do as a whole group."""
+        names = {
+            f"{under}.{name}" if under else name
+            for group in self.tables["machine"] for under in group["under"] for name in group["names"]
+        }  # fmt: skip
+        groups = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+        return frozenset(names), groups
+
+    def todays_name(self, name: str) -> str:
+        """A setting's name in the pinned release, of one that an earlier release may have called otherwise."""
+        renamed: dict[str, str] = self.tables["renamed"]
+        if name in renamed:
+            return renamed[name]
+        for pattern, new in renamed.items():
+            if pattern.endswith(".*") and name.startswith(pattern[:-1]):
+                return new[:-1] + name.removeprefix(pattern[:-1])
+        return name
+
+    def is_machine(self, name: str) -> bool:
+        """Whether a setting concerns the machine alone."""
+        names, groups = self.machine
+        return name in names or name.startswith(groups)
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
         """What a command sets, under the names that it uses.
@@ -207,6 +242,30 @@ class CommandParser(ABC):
     def as_arguments(self, flags: Flags) -> list[str]:
         """Settings as words of a command line."""
         return adapter.load(self.framework).command.command_line(flags)
+
+    def meant_then(self, settings: Mapping[str, Any], earlier: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Defaults of an earlier release for a text, where one depended on another setting.
+
+        Args:
+            settings: of the text.
+            earlier: by setting, the release's default where it is another than today's.
+        """
+        del settings
+        return earlier
+
+    def name_in_command(self, name: str) -> str | None:
+        """A setting as a command of the pinned release writes it; None if the release has no such setting."""
+        return name if name in self.defaults else None
+
+    def is_launcher(self, name: str) -> bool:
+        """Whether a setting belongs to the words before the framework's own settings."""
+        del name
+        return False
+
+    def launcher_of_text(self, settings: Mapping[str, Any]) -> list[str]:
+        """The words before the settings of a text of the same framework."""
+        del settings
+        return self.command.split()
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """The words before the settings."""

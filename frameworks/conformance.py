@@ -29,6 +29,7 @@ from system.errors import run_command
 
 LONGEST, VOCABULARY = 7, 8  # most tokens of a completion, and how many there are to choose from
 LEARNING_RATE, BETA2, WEIGHT_DECAY = 1e-3, 0.98, 0.01  # of the AdamW step
+DRO_BETA = 0.3  # of a loss whose releases have no default
 
 
 class CannotExpress(Exception):

@@ -9,10 +9,16 @@ when    only runs with these settings rely on it: `algorithm`, or names such as 
 
 `watched` are the settings that can make up an objective. One that no run states, and that is neither in `defaults` nor
 in `no_effect`, is new, and could change runs as a flipped default does.
+
+`python -m frameworks.release_defaults NAME`, in the framework's environment, writes its released_settings.json.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -108,3 +114,25 @@ def _holds(when: Mapping[str, Any], run: Run, stage: Stage) -> bool:
     return all(
         bool(settings.get(name)) if wanted == "set" else settings.get(name) in wanted for name, wanted in when.items()
     )
+
+
+def main() -> None:
+    """Write every setting of the installed release with its default."""
+    framework = sys.argv[1]
+    with contextlib.redirect_stdout(sys.stderr):
+        released = adapter.load(framework).released_defaults()
+    content = {name: storable(value) for name, value in released.items() if name not in ("help", "no_help")}
+    file = FOLDER / framework / "released_settings.json"
+    file.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def storable(value: Any) -> Any:
+    """A default as JSON holds it; None for what is of this moment or has no text."""
+    value = yaml_value(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | list | dict) else None
+
+
+if __name__ == "__main__":
+    main()

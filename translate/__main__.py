@@ -16,10 +16,15 @@ import argparse
 import contextlib
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from contracts.run_file import SCALES, framework_names
 from frameworks import command_parser
+from frameworks.command_parser import CommandParser, Reading
+from frameworks.command_settings import Flags
+from frameworks.earlier_releases import changed_defaults, chosen_release, defaults_then
 from recipes.runs import load_run
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
@@ -28,6 +33,7 @@ from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
 from translate.settings_of_text import settings_of_text
 from translate.translation import read_settings, translate_settings
+from translate.update import update_settings
 
 RUN_FILE = "run-file"
 
@@ -82,20 +88,40 @@ def translated_page(arguments: argparse.Namespace) -> str:
                 f"a command of {framework} says how many GPUs it takes; leave --gpus out", code="needless-option"
             )
         settings[source.gpus] = arguments.gpus
-    reading, labels = read_settings(source, settings)
+    release = chosen_release(framework, arguments.release) if arguments.release else ""
+    earlier = source.meant_then(settings, defaults_then(source, release)) if release else {}
+    reading, labels = read_settings(source, settings, earlier)
     if arguments.target == RUN_FILE:
         return as_run_file(source, reading, labels)
     target = command_parser.load(arguments.target)
-    translation, rendering = translate_settings(source, target, reading, labels)
+    flags: Flags
+    if target.framework == framework:
+        translation, flags = update_settings(source, settings, earlier, f"{framework} {release}")
+        common: Mapping[str, Any] = reading.common
+    else:
+        translation, rendering = translate_settings(source, target, reading, labels)
+        common, flags = rendering.common, rendering.flags
     if arguments.check:
-        check_accepted(arguments.target, rendering.common, rendering.flags)
-    release = target.tables["release"]
-    accepted = (
-        f"# Accepted by the parser of {release}."
-        if arguments.check
-        else (f"# Not yet read by the parser of {release}; --check has it read.")
-    )
-    return f"{as_text(translation, target)}\n\n{accepted}"
+        check_accepted(arguments.target, common, flags)
+    head = _about_defaults(source, reading, labels, release) if arguments.source != RUN_FILE else []
+    checked = "accepted by" if arguments.check else "not yet read by"
+    hint = "" if arguments.check else "; --check has it read"
+    head.append(f"The result is {checked} the parser of {target.tables['release']}{hint}.")
+    return as_text(translation, target, head)
+
+
+def _about_defaults(
+    source: CommandParser, reading: Reading, labels: Mapping[str, Sequence[str]], release: str
+) -> list[str]:
+    """Which release's defaults the text is read with, and which of those that it relies on have changed."""
+    if release:
+        return [f"What the text leaves out is read as the default of {source.framework} {release}."]
+    used = [name for names in reading.settings.values() for name in names if name not in labels]
+    changed = changed_defaults(source, dict.fromkeys([*used, *(n for n in source.relied_on if n not in labels)]))
+    sentence = f"What the text leaves out is read as the default of {source.tables['release']}"
+    if not changed:
+        return [f"{sentence}; these have not changed since the first release that is known here."]
+    return [f"{sentence}; --release says another. Defaults that changed:", *(f"  {entry}" for entry in changed)]
 
 
 def _assignment(word: str) -> tuple[str, str]:
@@ -120,6 +146,7 @@ def main() -> None:
     parser.add_argument(
         "--set", dest="variables", action="append", default=[], metavar="NAME=VALUE", help="a variable of the script"
     )
+    parser.add_argument("--release", help="of the text: a version, or the day of its commit; default: the pinned one")
     parser.add_argument("--number", type=int, help="which command of the text, if it holds several")
     parser.add_argument("--scale", choices=SCALES, default="full", help="of a run file; default: full")
     parser.add_argument("--stage", type=int, default=1, help="of a run file; default: 1")

@@ -2,32 +2,68 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 
 from frameworks.command_parser import CommandParser
 from translate.translation import Line, Translation, key_meanings
 
 
-def as_text(translation: Translation, target: CommandParser) -> str:
-    """The page."""
-    rows = [(shlex.join(target.as_arguments({line.setting: (line.value, "")})), line) for line in translation.lines]
+def as_text(translation: Translation, target: CommandParser, head: Sequence[str] = ()) -> str:
+    """The page: what to know first, the settings and the command, and what else became of the text's settings.
+
+    Args:
+        translation: of a text.
+        target: whose settings they are.
+        head: further sentences of the first block.
+    """
+    rows = [(_as_words(target.as_arguments({line.setting: (line.value, "")})), line) for line in translation.lines]
     width = min(60, max((len(setting) for setting, _ in rows), default=0))
-    text = ["settings=(", *(f"    {setting.ljust(width)}  # {_comment(line, target)}" for setting, line in rows)]
-    text += [")", f'{shlex.join(translation.launcher)} "${{settings[@]}}"']
-    for title, entries in (
-        ("The same by default, and left out", [f"{setting}, since {why}" for setting, why in translation.same]),
-        ("Concerns the source's machine, files and logs alone", translation.machine),
-        ("Cannot be expressed", [f"{setting}, because {why}" for setting, why in translation.cannot]),
+    changed = [entry for entry in translation.cannot if entry[0] in translation.objective]
+    rest = [entry for entry in translation.cannot if entry not in changed]
+    first = [*_listed("Not known to this translator", translation.unknown, ": ")]
+    if changed:
+        first += _listed("Another objective than the text's", changed, ": ")
+    text = [*first, *(f"# {sentence}" for sentence in head), ""]
+    text += [f"export {name}={_as_word(value)}" for name, value in translation.exported.items()]
+    text += [
+        "settings=(",
+        *(f"    {setting.ljust(width)}  # {_comment(line, target)}".rstrip(" #") for setting, line in rows),
+    ]
+    text += [")", f'{_as_words(translation.launcher)} "${{settings[@]}}"']
+    if target.framework == translation.source:
+        return "\n".join(text)  # every setting is kept
+    for title, entries, joint in (
+        ("The same by default, and left out", translation.same, ", since "),
+        ("Concerns the source's machine, files and logs alone", [(text, "") for text in translation.machine], ""),
+        ("Cannot be expressed", rest, ", because "),
     ):
-        text += ["", f"# {title}: {len(entries) or 'none'}", *(f"#   {entry}" for entry in entries)]
+        text += ["", *_listed(title, entries, joint)]
     return "\n".join(text)
+
+
+def _as_words(words: Sequence[str]) -> str:
+    return " ".join(map(_as_word, words))
+
+
+def _as_word(word: str) -> str:
+    """A word for a shell, which fills in the variables that the text left open, and nothing else."""
+    if not re.search(r"\$(\w|\{\w+\})", word):
+        return shlex.quote(word)
+    escaped = re.sub(r"([\\\"`]|\$(?!\w|\{\w+\}))", r"\\\1", word)
+    return f'"{escaped}"'
+
+
+def _listed(title: str, entries: Sequence[tuple[str, str]], joint: str) -> list[str]:
+    return [f"# {title}: {len(entries) or 'none'}", *(f"#   {setting}{joint}{reason}" for setting, reason in entries)]
 
 
 def _comment(line: Line, target: CommandParser) -> str:
     """What a setting means, its unit, and what it comes from; without brackets, which would end the array."""
     unit = target.tables["units"].get(line.setting)
     parts = [
-        key_meanings()[line.key],
+        key_meanings().get(line.key, ""),
         f"in {unit}" if unit else "",
         f"from {line.source}" if line.source else "",
         line.note,

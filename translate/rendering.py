@@ -51,13 +51,14 @@ class Rendering:
         release = parser.tables["release"]
         if self.common["algorithm"] not in parser.algorithms:
             if self.common["batch.samples_per_prompt"] == 1:
-                raise UserError(
-                    f"{self.common['algorithm']} with one completion per prompt cannot be expressed in {release}, "
-                    f"which trains {', '.join(parser.algorithms)} alone, from groups of completions",
-                    code="one-completion-per-prompt",
+                raise self._one_completion(
+                    f"it trains {', '.join(parser.algorithms)} alone, from groups of completions"
                 )
             self.refused["algorithm"] = f"{release} trains {', '.join(parser.algorithms)} alone"
             self.common["algorithm"] = parser.algorithms[0]
+        for key in parser.not_in_command.keys() & self.common.keys():
+            self.refused[key] = parser.not_in_command[key]
+            del self.common[key]
         adapted = {key: self.common.pop(key) for key in list(self.common) if parser.lora and key.startswith("lora.")}
         flags = self._flags()
         for key, value in adapted.items():
@@ -74,10 +75,18 @@ class Rendering:
             if isinstance(value, list):
                 value = value[0] if len(value) == 1 else parser.several_datasets(value)
             if value is not None:
-                flags[setting] = (value, key)
+                whole = isinstance(value, float) and value.is_integer()
+                flags[setting] = (int(value) if whole else value, key)
             elif key in self.common:
                 self.refused[key] = f"{release} takes one"
         self.flags: Flags = flags | extra
+
+    def _one_completion(self, reason: str) -> UserError:
+        return UserError(
+            f"{self.common['algorithm']} with one completion per prompt cannot be expressed in "
+            f"{self.parser.tables['release']}: {reason}",
+            code="one-completion-per-prompt",
+        )
 
     def _flags(self) -> Flags:
         for _ in range(MOST_CHANGES):
@@ -93,6 +102,8 @@ class Rendering:
             except Refused as refusal:
                 if refusal.key in ADJUSTED and self._fit():
                     continue
+                if refusal.key == "batch.samples_per_prompt" and refusal.key in self.common:
+                    raise self._one_completion(refusal.reason) from None
                 if refusal.key == "hardware.nodes" and self.common.get("rollout.engine") == "vllm-server":
                     self.common["rollout.engine"] = "vllm-colocated"
                     self.common.pop("rollout.gpus")

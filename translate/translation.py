@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -10,13 +10,14 @@ from typing import Any
 
 from contracts.schema_keys import run_keys
 from frameworks.command_parser import FOLDER, CommandParser, Reading
-from frameworks.release_defaults import yaml_value
+from frameworks.release_defaults import storable, yaml_value
 from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
 EXPORTED = "export "  # before the name of an environment variable
 LONGEST = 100  # characters of a setting of the text
+OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss")
 LAYOUT = ("rollout.engine", "rollout.gpus", "hardware.gpus", "hardware.nodes", "hardware.sharding")
 
 
@@ -36,10 +37,14 @@ class Translation:
     """Every setting of a text: in a line, or in one of the lists, each with what it is or why."""
 
     launcher: list[str]
+    source: str  # the text's framework
     lines: list[Line] = field(default_factory=list)
     same: list[tuple[str, str]] = field(default_factory=list)
     machine: list[str] = field(default_factory=list)
     cannot: list[tuple[str, str]] = field(default_factory=list)
+    unknown: list[tuple[str, str]] = field(default_factory=list)  # to this translator
+    objective: set[str] = field(default_factory=set)  # of `cannot`, those that make another objective of it
+    exported: dict[str, str] = field(default_factory=dict)  # environment variables that the command is given
 
 
 @cache
@@ -48,17 +53,36 @@ def key_meanings() -> dict[str, str]:
     return {key.name: key.title for key in run_keys() if key.title} | read_yaml(FOLDER / "key_meanings.yaml")
 
 
-def read_settings(parser: CommandParser, settings: Mapping[str, Any]) -> tuple[Reading, dict[str, list[str]]]:
-    """What settings mean, also those under names of earlier releases; and by present name how the text has each."""
-    tables, stated, labels = parser.tables, dict[str, Any](), dict[str, list[str]]()
-    for name, value in settings.items():
-        now = {tables["renamed"].get(name, name): value}
-        now = (tables["implied"].get(name) if value else None) or now
+def todays_settings(parser: CommandParser, settings: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Settings of any release, each with those of the pinned one that say the same.
+
+    A choice of an earlier release comes after the switch that it belongs to, whose default it may change.
+    """
+    implied, chosen = parser.tables["implied"], parser.tables.get("chosen", {})
+    return [
+        (name, value, chosen.get(name, {}).get(value) or (implied.get(name) if value else None)
+         or {parser.todays_name(name): value})
+        for name, value in sorted(settings.items(), key=lambda item: item[0] in chosen)
+    ]  # fmt: skip
+
+
+def read_settings(
+    parser: CommandParser, settings: Mapping[str, Any], earlier: Mapping[str, Any] | None = None
+) -> tuple[Reading, dict[str, list[str]]]:
+    """What settings mean, also those under names of earlier releases; and by present name how the text has each.
+
+    Args:
+        parser: of the framework.
+        settings: as the text has them.
+        earlier: by setting, a default that the text's release had and the pinned one has not.
+    """
+    stated, labels = dict[str, Any](), dict[str, list[str]]()
+    for name, value, now in todays_settings(parser, settings):
         for new, meant in now.items():
             if new == name or new not in settings:
                 stated[new] = meant
             labels.setdefault(new, []).append(shortened(f"{name}={value}"))
-    reading = Reading(stated, parser.defaults)
+    reading = Reading(stated, {**parser.defaults, **(earlier or {})})
     parser.read(reading)
     for key, setting in parser.unconverted.items():
         if key not in reading.common:
@@ -109,7 +133,7 @@ class _Sorting:
     ) -> None:
         self.source, self.target, self.reading, self.labels = source, target, reading, labels
         self.rendering = Rendering(target, reading.common)
-        self.translation = Translation(self.rendering.launcher)
+        self.translation = Translation(self.rendering.launcher, source.framework)
         self.left_out: dict[str, str] = {}  # by key, the default that makes a line needless
         self.written: set[str] = set()  # keys that have a line
 
@@ -154,6 +178,8 @@ class _Sorting:
             translation.machine.append(text)
         elif reason := self.reading.reasons.get(name) or refused:
             translation.cannot.append((text, reason))
+            if any(key in OBJECTIVE for key in keys):
+                translation.objective.add(text)
         elif any(key in self.written for key in keys):
             pass
         elif reason := next((self.left_out[key] for key in keys if key in self.left_out), None):
@@ -170,9 +196,9 @@ class _Sorting:
     def _list_without_key(self, name: str, text: str, value: Any) -> None:
         """The same of a setting that has no key: its framework's own tables say what it is."""
         translation, source = self.translation, self.source
-        if reason := _first_reason(source.tables["cannot"], name):
+        if reason := first_reason(source.tables["cannot"], name):
             translation.cannot.append((text, reason))
-        elif name in source.tables["machine"] or name.startswith(EXPORTED):  # by its own name, not by a pattern
+        elif source.is_machine(name) or name.startswith(EXPORTED):
             translation.machine.append(text)
         elif name in source.relied_on:
             entry = source.relied_on[name]
@@ -182,15 +208,10 @@ class _Sorting:
                 translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
         elif name in source.defaults and same_value(value, source.defaults[name]):
             translation.same.append((text, "it is so without it"))
-        elif _matches(source.tables["machine"], name):
-            translation.machine.append(text)
-        elif _matches(source.no_effect, name):
-            translation.cannot.append((text, "it has no counterpart, and an effect with some settings alone"))
         else:
             release = source.tables["release"]
-            translation.cannot.append(
-                (text, f"it is not known here as a setting of {release}: of another release, or a copy")
-            )
+            known = f"a setting of {release}" if name in source.defaults else f"no setting of {release}, by this name"
+            translation.unknown.append((text, known))
 
     def list_defaults(self) -> None:
         """Put defaults of the source, which the text does not state, into the list of what cannot be expressed."""
@@ -200,34 +221,32 @@ class _Sorting:
                     f"{key_meanings()[key]}: {self.reading.common[key]}, a default of {self.source.tables['release']}"
                 )
                 self.translation.cannot.append((text, reason))
+                if key in OBJECTIVE:
+                    self.translation.objective.add(text)
 
 
-def _matches(patterns: Iterable[str], name: str) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _first_reason(reasons: Mapping[str, str], name: str) -> str | None:
+def first_reason(reasons: Mapping[str, str], name: str) -> str | None:
+    """The reason of the first pattern that a setting's name matches."""
     return next((reason for pattern, reason in reasons.items() if fnmatchcase(name, pattern)), None)
 
 
 def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list[str]:
-    """What command_parser.yaml says of the release and is not so.
+    """What the tables say of the release and is not so.
 
     Args:
         parser: whose tables.
         released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
     """
-    tables = parser.tables
-    known = {name: yaml_value(value) for name, value in released.items()}
-    if parser.gpus:
-        known[parser.gpus] = 1
+    known = {name: storable(value) for name, value in released.items() if name not in ("help", "no_help")}
+    stated = {name: value for name, value in parser.defaults.items() if name != parser.gpus}
     differences = [
-        f"{name} is {known.get(name)!r}, not {value!r}" for name, value in tables["defaults"].items()
-        if name not in known or not same_value(known[name], value)
+        f"{name} is {known.get(name)!r}, not {stated.get(name)!r}" for name in {**stated, **known}
+        if (name in stated) != (name in known)
+        or not (parser.is_machine(name) or same_value(known[name], stated[name]))
     ]  # fmt: skip
     names = [
-        *tables["renamed"].values(),
-        *(name for implied in tables["implied"].values() for name in implied),
+        *(new for old, new in parser.tables["renamed"].items() if not old.endswith(".*")),
+        *(name for implied in parser.tables["implied"].values() for name in implied),
         *parser.unconverted.values(),
     ]
     return differences + [f"there is no setting {name}" for name in names if name not in known]

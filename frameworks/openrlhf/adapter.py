@@ -19,10 +19,10 @@ from frameworks.adapter import Adapter, Command, Paths
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.openrlhf import command, metrics, parser_check, reward_hook
 from frameworks.openrlhf.command import (
-    SAMPLING_TEMPERATURE,
+    SAMPLING,
     STATES_KEPT,
+    agent_sampling,
     command_line,
-    sampling_temperature,
     trainer_flags,
 )
 from frameworks.run_settings import save_interval
@@ -79,8 +79,7 @@ class OpenRLHFAdapter(Adapter):
             **trainer_environment.ray_variables(run, *([CPU_START] if run.device == "cpu" else [])),
             "RAY_TMPDIR": str(scratch),
         }
-        if (temperature := sampling_temperature(stage)) is not None:
-            environment[SAMPLING_TEMPERATURE] = str(temperature)
+        environment |= {SAMPLING[name][0]: str(value) for name, value in agent_sampling(stage).items()}
         if run.hardware.get("nodes", 1) == 1:
             environment["RAY_ADDRESS"] = ""  # never another user's Ray
         if run.device == "cpu":

@@ -19,8 +19,10 @@ from frameworks.command_settings import CommandSettings, Flags
 from frameworks.run_settings import check_batch, check_known, choose, devices, refuse, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
-AGENT_FILE = Path(__file__).with_name("temperature_agent.py")
-SAMPLING_TEMPERATURE = "CROSSZERO_SAMPLING_TEMPERATURE"  # environment variable that the sampler reads
+AGENT_FILE = Path(__file__).with_name("sampling_agent.py")
+SAMPLING = {  # what AGENT_FILE changes: by vLLM's name, the environment variable that it reads, and its type
+    "temperature": ("CROSSZERO_SAMPLING_TEMPERATURE", float), "top_k": ("CROSSZERO_SAMPLING_TOP_K", int),
+}  # fmt: skip
 FLAGS = {
     "batch.samples_per_prompt": ["rollout.n_samples_per_prompt"],
     "batch.samples_per_device": ["rollout.micro_batch_size", "train.micro_batch_size"],
@@ -48,6 +50,7 @@ CONVERTED = {
     "batch.prompts_per_update": "train.batch_size",
     "rollout.max_prompt_tokens": "data.max_len",  # longer prompts are left out of the training set
     "rollout.stop": "actor.model_name_or_path",  # frameworks/stop_tokens.py
+    "rollout.top_k": "train.agent_func_path",
     "rollout.engine": "train.colocate_all",
     "rollout.gpus": "vllm.num_engines",
     "optimizer.adam_beta2": "actor.adam.betas",
@@ -60,10 +63,23 @@ CONVERTED = {
     "objective.sampler_correction": "algo.advantage.is_correction_level",
     "objective.logits_temperature": "rollout.temperature, train.agent_func_path",
     "objective.reward_clip": "reward.clip_range",
+    "objective.estimator": "algo.advantage.estimator",
+    "objective.policy_loss": "actor.policy_loss_type",
+    "objective.clip_ratio_high": "actor.eps_clip_low_high",
+    "objective.overlong_buffer": "reward.overlong_buffer_len",
+    "objective.overlong_penalty": "reward.overlong_penalty_factor",
+    "objective.dynamic_sampling": "algo.dynamic_filtering_enable",
+    "objective.correction_form": "algo.advantage.is_correction_mode",
+    "objective.correction_low": "algo.advantage.is_correction_threshold",
+    "objective.correction_high": "algo.advantage.is_correction_threshold",
 }
 AGGREGATIONS = {"completion_mean": "seq-mean-token-mean", "token_mean": "token-mean"}
-ESTIMATORS = {"group": "group_norm", "batch": "reinforce_baseline", "none": "dr_grpo"}  # of GRPO
-CORRECTIONS = {"none": "off", "token": "token", "sequence": "seq"}
+ESTIMATORS = {"group": "group_norm", "none": "dr_grpo"}  # of GRPO
+NAMED_ESTIMATORS = {name: name for name in ("reinforce", "reinforce_baseline", "rloo", "flash_reinforce")}
+NEED_GROUPS = ("group_norm", "dr_grpo", "reinforce_baseline", "rloo")
+LOSSES = {"ppo": "ppo", "gspo": "gspo"}
+CORRECTIONS = {"none": "off", "token": "token", "sequence_mean": "seq"}
+CORRECTION_BOUNDS = (0.5, 5.0)  # OpenRLHF's
 NO_REWARD_CLIP = 1_000_000  # OpenRLHF always clips rewards, GRPO's after they were normalised
 ADAM_BETA1 = 0.9  # OpenRLHF's default; run files have a key for the second beta alone
 ENGINES = dict.fromkeys(("vllm-colocated", "vllm-server"))
@@ -163,11 +179,12 @@ def stated_settings(run: Run, stage: Stage, rows: int | None = None) -> CommandS
     return trainer_flags(run, stage, 0, Path("data"), Path(run.model), Path("output"), rows)
 
 
-def sampling_temperature(stage: Stage) -> float | None:
-    """The temperature of sampling, where the training's logits are divided by another one."""
+def agent_sampling(stage: Stage) -> dict[str, float]:
+    """What AGENT_FILE changes of sampling: a temperature that the logits are not divided by; top k."""
     keys = values(stage)
     sampled = float(keys.get("rollout.temperature", 1.0))
-    return sampled if keys.get("objective.logits_temperature", sampled) != sampled else None
+    own = {"temperature": sampled} if keys.get("objective.logits_temperature", sampled) != sampled else {}
+    return own | ({"top_k": keys["rollout.top_k"]} if "rollout.top_k" in keys else {})
 
 
 def _state_batch(flags: CommandSettings, stage: Stage, keys: dict[str, Any], rows: int | None) -> None:
@@ -198,7 +215,10 @@ def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
 def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> None:
     """Settings whose defaults this release has changed: always stated."""
     correction = keys.get("objective.sampler_correction", "none")
-    if sampling_temperature(stage) is not None:  # rollout.temperature is the actor's; AGENT_FILE samples at another
+    own = agent_sampling(stage)
+    if "top_k" in own:
+        flags.state("train.agent_func_path", str(AGENT_FILE), "rollout.top_k")
+    if "temperature" in own:  # rollout.temperature is the actor's; AGENT_FILE samples at another
         if correction != "none":
             text = ": compares probabilities at one temperature; remove logits_temperature"
             raise refuse(flags.run, "objective.sampler_correction", text, "settings-conflict")
@@ -207,8 +227,20 @@ def _state_new_defaults(flags: CommandSettings, stage: Stage, keys: dict[str, An
         flags.state("train.agent_func_path", str(AGENT_FILE), "objective.logits_temperature")
     unbiased = keys.get("objective.unbiased_kl_gradient", False)
     flags.state("algo.kl.unbiased_gradient", unbiased, "objective.unbiased_kl_gradient")
-    level = CORRECTIONS[correction]
+    level = choose(flags.run, "OpenRLHF", "objective.sampler_correction", correction, CORRECTIONS)
     flags.state("algo.advantage.is_correction_level", level, "objective.sampler_correction")
+    if form := keys.get("objective.correction_form"):
+        if form == "truncate" and correction == "sequence_mean":
+            text = ": sequences that are judged by their mean are dropped or kept"
+            raise refuse(flags.run, "objective.correction_form", text, "value-not-in-framework")
+        mode = {"truncate": "clip", "mask": "mask"}[form]
+        flags.state("algo.advantage.is_correction_mode", mode, "objective.correction_form")
+    bounds = [keys.get(f"objective.correction_{end}") for end in ("low", "high")]
+    if bounds != [None, None]:
+        low, high = (
+            default if bound is None else bound for bound, default in zip(bounds, CORRECTION_BOUNDS, strict=True)
+        )
+        flags.state("algo.advantage.is_correction_threshold", [low, high], "objective.correction_high")
     if "objective.reward_clip" in keys and flags.run.algorithm != "ppo":
         text = ": OpenRLHF would clip GRPO's advantages, not its rewards; remove it"
         raise refuse(flags.run, "objective.reward_clip", text, "setting-not-in-framework")
@@ -220,6 +252,9 @@ def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
     run = flags.run
     ppo = run.algorithm == "ppo"
     in_loss = keys.get("objective.kl_in", "reward" if ppo else "loss") == "loss"
+    if keys.get("objective.kl_coefficient", 0) < 0:
+        text = ": OpenRLHF leaves a KL term of a weight below 0 out"
+        raise refuse(run, "objective.kl_coefficient", text, "value-not-in-framework")
     if keys.get("objective.unbiased_kl_gradient") and not in_loss:
         text = ": a KL term in the reward has no gradient"
         raise refuse(run, "objective.unbiased_kl_gradient", text, "settings-conflict")
@@ -236,15 +271,51 @@ def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
     if mean := keys.get("objective.loss_aggregation"):
         mode = choose(run, "OpenRLHF", "objective.loss_aggregation", mean, AGGREGATIONS)
         flags.state("actor.loss_agg_mode", mode, "objective.loss_aggregation")
-    scale = keys.get("objective.scale_rewards", "batch" if ppo else "group")
+    _state_by_name(flags, keys)
     if not ppo:
-        flags.state("algo.advantage.estimator", ESTIMATORS[scale], "objective.scale_rewards")
+        _state_estimator(flags, keys)
         return
+    scale = keys.get("objective.scale_rewards", "batch")
     if scale == "group":
         text = ": with a critic OpenRLHF divides advantages by the batch's, or not"
         raise refuse(run, "objective.scale_rewards", text, "value-not-in-framework")
     flags.state("algo.advantage.estimator", "gae", "algorithm")
     flags.state("algo.advantage.no_std_norm", scale == "none", "objective.scale_rewards")
+
+
+def _state_by_name(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """The loss, its clip range, and what is done about lengths and groups without a signal."""
+    if loss := keys.get("objective.policy_loss"):
+        kind = choose(flags.run, "OpenRLHF", "objective.policy_loss", loss, LOSSES)
+        flags.state("actor.policy_loss_type", kind, "objective.policy_loss")
+    if high := keys.get("objective.clip_ratio_high"):
+        flags.state(
+            "actor.eps_clip_low_high", [keys.get("objective.clip_ratio", 0.2), high], "objective.clip_ratio_high"
+        )
+    if buffer := keys.get("objective.overlong_buffer"):
+        flags.state("reward.overlong_buffer_len", buffer, "objective.overlong_buffer")
+        penalty = keys.get("objective.overlong_penalty", 1.0)
+        flags.state("reward.overlong_penalty_factor", penalty, "objective.overlong_penalty")
+    elif "objective.overlong_penalty" in keys:
+        raise refuse(flags.run, "objective.overlong_penalty", " needs overlong_buffer", "settings-conflict")
+    if keys.get("objective.dynamic_sampling"):
+        flags.state("algo.dynamic_filtering_enable", True, "objective.dynamic_sampling")
+
+
+def _state_estimator(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """Where advantages come from without a critic."""
+    if name := keys.get("objective.estimator"):
+        if "objective.scale_rewards" in keys:
+            text = " takes the place of scale_rewards; remove one"
+            raise refuse(flags.run, "objective.estimator", text, "settings-conflict")
+        key, estimator = "estimator", choose(flags.run, "OpenRLHF", "objective.estimator", name, NAMED_ESTIMATORS)
+    else:
+        key, scale = "scale_rewards", keys.get("objective.scale_rewards", "group")
+        estimator = choose(flags.run, "OpenRLHF", "objective.scale_rewards", scale, ESTIMATORS)
+    if estimator in NEED_GROUPS and keys.get("batch.samples_per_prompt") == 1:
+        text = f": {estimator} needs at least 2 completions per prompt"
+        raise refuse(flags.run, "batch.samples_per_prompt", text, "too-few-samples")
+    flags.state("algo.advantage.estimator", estimator, f"objective.{key}")
 
 
 def _state_files(flags: CommandSettings, stage: Stage, seed: int, data: Path, model: Path, output: Path) -> None:

@@ -33,6 +33,13 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         "epochs": "train.num_episodes",
     }
     one_to_one, lora = openrlhf.FLAGS, LORA
+    estimators: ClassVar = {
+        "gae": "gae", **dict.fromkeys(openrlhf.ESTIMATORS.values(), "group"), **openrlhf.NAMED_ESTIMATORS,
+    }  # fmt: skip
+    losses: ClassVar = openrlhf.LOSSES
+    not_in_command: ClassVar = {
+        "rollout.top_k": "OpenRLHF has no setting for it; a run file's is set by frameworks/openrlhf/sampling_agent.py",
+    }
     extra: ClassVar = {
         "more.adam_epsilon": "actor.adam.eps",
         "more.min_lr_ratio": "actor.min_lr_ratio",
@@ -85,11 +92,6 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags = super().extra_settings(common)
-        if "more.clip_ratio_high" in common:
-            band = [common.get("objective.clip_ratio", 0.2), common["more.clip_ratio_high"]]
-            flags["actor.eps_clip_low_high"] = (band, "more.clip_ratio_high")
-        if common.get("more.ratio_level") == "sequence":
-            flags["actor.policy_loss_type"] = ("gspo", "more.ratio_level")
         if "more.adam_beta1" in common:
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.95)]
             flags["actor.adam.betas"] = (betas, "more.adam_beta1")
@@ -104,10 +106,12 @@ def _read_advantages(reading: Reading) -> bool:
     reading.note("algorithm", "ppo" if estimator == "gae" else "grpo", name)
     if estimator == "gae":
         reading.note("objective.scale_rewards", "none" if reading.get(unscaled) else None, unscaled)
+    elif estimator in known:
+        reading.note("objective.scale_rewards", known[estimator], name)
     else:
-        reading.note("objective.scale_rewards", known.get(estimator), name)
-    if estimator not in (*known, "gae"):
-        reading.reasons[name] = f"advantages by {estimator} have no counterpart; grpo is nearest"
+        reading.note_choice("objective.estimator", name, openrlhf.NAMED_ESTIMATORS)
+    if unscaled in reading.stated and estimator in openrlhf.NAMED_ESTIMATORS:
+        reading.reasons[unscaled] = "others always divide these advantages by their std"
     return bool(estimator == "gae")
 
 
@@ -151,6 +155,16 @@ def _read_sampling(reading: Reading) -> None:
         reading.note("checkpoints", every, "ckpt.save_steps")
     name = "algo.advantage.is_correction_level"
     reading.note_choice("objective.sampler_correction", name, openrlhf.CORRECTIONS)
+    mode, bounds, gate = (f"algo.advantage.is_correction_{part}" for part in ("mode", "threshold", "gating"))
+    if reading.get(name) == "off":
+        reading.idle |= dict.fromkeys((mode, bounds, gate), f"it has no effect while {name} is off")
+        return
+    if reading.get(gate) != "ratio":
+        reading.reasons[gate] = "others judge by the ratio of the probabilities alone"
+    low, high = [0.0, *(band if isinstance(band := reading.get(bounds), list) else [band])][-2:]
+    reading.note("objective.correction_form", {"clip": "truncate", "mask": "mask"}.get(reading.get(mode)), mode, name)
+    reading.note("objective.correction_low", low, bounds, name)
+    reading.note("objective.correction_high", high, bounds, name)
 
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
@@ -158,9 +172,27 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
     if (band := reading.get("actor.eps_clip_low_high")) is not None:
         reading.note("objective.clip_ratio", band[0], "actor.eps_clip_low_high")
         if band[0] != band[1]:
-            reading.note("more.clip_ratio_high", band[1], "actor.eps_clip_low_high")
-    if reading.get("actor.policy_loss_type") == "gspo":
-        reading.note("more.ratio_level", "sequence", "actor.policy_loss_type")
+            reading.note("objective.clip_ratio_high", band[1], "actor.eps_clip_low_high")
+    if reading.get("actor.policy_loss_type") != openrlhf.LOSSES["ppo"]:
+        reading.note_choice("objective.policy_loss", "actor.policy_loss_type", openrlhf.LOSSES)
+    buffer, penalty, again = (
+        "reward.overlong_buffer_len",
+        "reward.overlong_penalty_factor",
+        "algo.dynamic_filtering_enable",
+    )
+    if reading.get(buffer):
+        reading.note("objective.overlong_buffer", int(reading.number(buffer)), buffer)
+        reading.note("objective.overlong_penalty", reading.get(penalty), penalty)
+    else:
+        reading.idle[penalty] = f"it has no effect without {buffer}"
+    if reading.get(again):
+        reading.note("objective.dynamic_sampling", True, again)
+        if reading.get("algo.dynamic_filtering_range") not in ([0, 1], [0.0, 1.0]):
+            reading.reasons["algo.dynamic_filtering_range"] = (
+                "others sample a group again where all its rewards are equal"
+            )
+    else:
+        reading.idle["algo.dynamic_filtering_range"] = f"it has no effect without {again}"
     if reading.get("algo.kl.init_coef"):
         kl_in = "loss" if reading.get("algo.kl.use_loss") else "reward"
         reading.note("objective.kl_in", kl_in, "algo.kl.use_loss")
@@ -168,6 +200,11 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
         if kl_in == "loss":
             name = "algo.kl.unbiased_gradient"
             reading.note("objective.unbiased_kl_gradient", reading.get(name), name)
+    else:
+        reading.idle |= dict.fromkeys(
+            ("algo.kl.use_loss", "algo.kl.estimator", "algo.kl.unbiased_gradient"),
+            "it has no effect while algo.kl.init_coef is 0",
+        )
     bound = reading.get("reward.clip_range")[1]
     if ppo and bound < openrlhf.NO_REWARD_CLIP:
         reading.note("objective.reward_clip", bound, "reward.clip_range")

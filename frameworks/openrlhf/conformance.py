@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from frameworks.conformance import BETA2, LEARNING_RATE, WEIGHT_DECAY, CannotExpress
-from frameworks.openrlhf.command import AGGREGATIONS, ESTIMATORS, NO_REWARD_CLIP
+from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
+from frameworks.openrlhf.command import AGGREGATIONS, ESTIMATORS, LOSSES, NAMED_ESTIMATORS, NO_REWARD_CLIP
 from frameworks.openrlhf.cpu import rewrites
 from frameworks.openrlhf.parser_check import parse
 
@@ -34,11 +34,14 @@ def flags(settings: Mapping[str, Any], samples: int) -> list[str]:
         raise CannotExpress("there is no setting that leaves truncated completions out")
     if settings["loss_aggregation"] not in AGGREGATIONS:
         raise CannotExpress("the mean is over the tokens or over the completions of the whole update")
-    if settings["policy"] == "cispo":
+    if settings["policy"] not in LOSSES:
         raise CannotExpress("losses are ppo and gspo")
+    if settings["advantage"] not in ("given", "group", "none", "batch", "gae", *NAMED_ESTIMATORS):
+        raise CannotExpress("it has no such estimator")
     if settings["advantage"] == "batch":
         raise CannotExpress("a group is divided by its own std, or all tokens are whitened")
-    estimator = "gae" if settings["advantage"] == "gae" else ESTIMATORS.get(settings["advantage"], "group_norm")
+    estimators = {"gae": "gae", **ESTIMATORS, **NAMED_ESTIMATORS}
+    estimator = estimators.get(settings["advantage"], "group_norm")
     low, high = settings["clip"]
     arguments = [
         "--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py",
@@ -156,6 +159,11 @@ class Functions:
             index=list(range(len(batch.mask))), action_mask=batch.mask.long(), rewards=batch.rewards.clone(), kl=kl,
             values=batch.values if settings["advantage"] == "gae" else None, info={},
         )  # fmt: skip
+        if chosen := settings["overlong"]:
+            from openrlhf.trainer.ppo_utils.length_penalty import apply_overlong_penalty
+
+            experience.response_length = batch.lengths
+            apply_overlong_penalty([experience], LONGEST, chosen["buffer"], chosen["penalty"])
         (done,) = trainer.maker.compute_advantages_and_returns([experience])
         return done.advantages
 

@@ -76,6 +76,16 @@ class _StrictParser(argparse.ArgumentParser):
 
 def defaults() -> dict[str, Any]:
     """What OpenRLHF takes for each flag that a command leaves out."""
+    return {action.dest: action.default for action in _actions()}
+
+
+def objectives() -> dict[str, list[str]]:
+    """The estimators of advantages and the policy losses that OpenRLHF lets a command choose from."""
+    choices = {action.dest: sorted(action.choices or ()) for action in _actions()}
+    return {"estimators": choices["algo.advantage.estimator"], "losses": choices["actor.policy_loss_type"]}
+
+
+def _actions() -> list[argparse.Action]:
     parsers: list[argparse.ArgumentParser] = []
 
     class KeptParser(_StrictParser):
@@ -85,7 +95,7 @@ def defaults() -> dict[str, Any]:
 
     with patch.object(sys.modules[__name__], "_StrictParser", KeptParser):
         parse(["--vllm.num_engines", "1", "--actor.model_name_or_path", "m", "--reward.remote_url", "r.py"])
-    return {action.dest: action.default for action in parsers[0]._actions if action.option_strings}
+    return [action for action in parsers[0]._actions if action.option_strings]
 
 
 def parse(command_line: list[str]) -> Any:

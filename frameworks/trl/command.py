@@ -32,6 +32,7 @@ FLAGS = {
     "batch.samples_per_device": "per_device_train_batch_size",
     "rollout.temperature": "temperature",
     "rollout.top_p": "top_p",
+    "rollout.top_k": "top_k",
     "rollout.max_response_tokens": "max_completion_length",
     "optimizer.learning_rate": "learning_rate",
     "optimizer.schedule": "lr_scheduler_type",
@@ -40,10 +41,12 @@ FLAGS = {
     "optimizer.adam_beta2": "adam_beta2",
     "objective.kl_coefficient": "beta",
     "objective.clip_ratio": "epsilon",
+    "objective.clip_ratio_high": "epsilon_high",
     "objective.dual_clip": "delta",
     "objective.entropy_coefficient": "entropy_coef",
     "objective.scale_rewards": "scale_rewards",
     "objective.epochs_per_batch": "num_iterations",
+    "objective.mask_truncated": "mask_truncated_completions",
     "lora.r": "lora_r",
     "lora.alpha": "lora_alpha",
     "lora.target_modules": "lora_target_modules",
@@ -58,6 +61,11 @@ CONVERTED = {
     "rollout.engine": "use_vllm, vllm_mode",
     "rollout.gpus": None,
     "objective.loss_aggregation": "loss_type",
+    "objective.policy_loss": "loss_type, importance_sampling_level",
+    "objective.loss_length": None,  # TRL divides by max_completion_length
+    "objective.correction_form": "vllm_importance_sampling_mode",
+    "objective.correction_low": "vllm_importance_sampling_clip_min",
+    "objective.correction_high": "vllm_importance_sampling_clip_max",
     "objective.kl_in": None,  # TRL's GRPO has the KL term in the loss, estimated by k3
     "objective.kl_estimator": None,
     "objective.unbiased_kl_gradient": "use_bias_correction_kl",
@@ -70,6 +78,13 @@ CONVERTED = {
 AGGREGATIONS = {
     "completion_mean": "grpo", "token_mean": "dapo", "max_length_mean": "dr_grpo", "forward_pass_mean": "bnpo",
 }  # fmt: skip
+# Losses by name, and the mean that TRL takes of those that have one alone.
+LOSSES = {
+    "ppo": {}, "gspo": {"importance_sampling_level": "sequence"}, "cispo": {"loss_type": "cispo"},
+    "sapo": {"loss_type": "sapo"}, "vespo": {"loss_type": "vespo"},
+    "luspo": {"loss_type": "luspo", "importance_sampling_level": "sequence"},
+}  # fmt: skip
+MEANS = {"cispo": "token_mean", "sapo": "completion_mean", "vespo": "token_mean", "luspo": "completion_mean"}
 CPU = {
     "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "dtype": "float32", "dataloader_pin_memory": False,
 }  # fmt: skip
@@ -99,6 +114,13 @@ def _check(run: Run, keys: dict[str, Any]) -> None:
             key="algorithm",
         )
     check_known(run, "TRL", keys, (*FLAGS, *CONVERTED))
+    if keys.get("batch.samples_per_prompt", 2) < 2:
+        text = ": TRL needs at least 2 completions per prompt"
+        raise refuse(run, "batch.samples_per_prompt", text, "too-few-samples")
+    longest = keys.get("rollout.max_response_tokens")
+    if keys.get("objective.loss_length", longest) != longest:
+        text = f": TRL divides by the longest completion, {longest}"
+        raise refuse(run, "objective.loss_length", text, "value-not-in-framework")
     for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
         if keys.get(key, only) != only:
             raise refuse(run, key, f": TRL's GRPO has {only}, not {keys[key]}", "value-not-in-framework")
@@ -181,19 +203,41 @@ def _state_steps(flags: CommandSettings, stage: Stage, keys: dict[str, Any]) -> 
 
 def _state_objective(flags: CommandSettings, keys: dict[str, Any]) -> None:
     """Settings whose defaults this release has changed: always stated."""
-    if mean := keys.get("objective.loss_aggregation"):
-        loss_type = choose(flags.run, "TRL", "objective.loss_aggregation", mean, AGGREGATIONS)
-        flags.state("loss_type", loss_type, "objective.loss_aggregation")
+    _state_loss(flags, keys)
     unbiased = keys.get("objective.unbiased_kl_gradient", False)
     flags.state("use_bias_correction_kl", unbiased, "objective.unbiased_kl_gradient")
     correction = keys.get("objective.sampler_correction", "none")
+    levels = dict.fromkeys(("none", "token", "sequence"))
+    choose(flags.run, "TRL", "objective.sampler_correction", correction, levels)
     flags.state("vllm_importance_sampling_correction", correction != "none", "objective.sampler_correction")
     if correction != "none":
-        flags.state("vllm_importance_sampling_mode", f"{correction}_mask", "objective.sampler_correction")
+        mode = f"{correction}_{keys.get('objective.correction_form', 'mask')}"
+        flags.state("vllm_importance_sampling_mode", mode, "objective.sampler_correction")
+    for key, end in (("objective.correction_low", "min"), ("objective.correction_high", "max")):
+        if key in keys:
+            flags.state(f"vllm_importance_sampling_clip_{end}", keys[key], key)
     if "objective.logits_temperature" in keys:  # TRL divides logits by `temperature`; the sampler can be told another
         flags.state("temperature", keys["objective.logits_temperature"], "objective.logits_temperature")
         sampled = {"temperature": keys.get("rollout.temperature", 1.0)}
         flags.state("generation_kwargs", sampled, "rollout.temperature")
+
+
+def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """The policy loss and its mean."""
+    mean, loss = keys.get("objective.loss_aggregation"), keys.get("objective.policy_loss")
+    if mean:
+        loss_type = choose(flags.run, "TRL", "objective.loss_aggregation", mean, AGGREGATIONS)
+        flags.state("loss_type", loss_type, "objective.loss_aggregation")
+    if not loss:
+        return
+    own = choose(flags.run, "TRL", "objective.policy_loss", loss, LOSSES)
+    if mean and mean != MEANS.get(loss, mean):
+        text = f": TRL's {loss} has {MEANS[loss]}, not {mean}"
+        raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
+    for name, value in own.items():
+        flags.state(name, value, "objective.policy_loss")
+    if loss == "cispo" and "objective.clip_ratio_high" in keys:  # TRL names the largest ratio itself
+        flags.state("epsilon_high", 1 + keys["objective.clip_ratio_high"], "objective.clip_ratio_high")
 
 
 def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:

@@ -17,14 +17,15 @@ from system.yaml_files import read_yaml
 
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
 OF_ACCELERATE = "accelerate."
+ACCELERATE_LAYOUT = ("num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port")
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 BATCH = (
     "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
     "generation_batch_size", "accelerate.num_processes",
 )  # fmt: skip
-CHANGED = ("more.clip_ratio_high", "more.top_k", "more.adam_beta1", "more.adam_epsilon")
+CHANGED = ("more.adam_beta1", "more.adam_epsilon")
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
-          "objective.epochs", "batch.samples_per_device")  # fmt: skip
+          "objective.epochs", "objective.mask", "batch.samples_per_device")  # fmt: skip
 
 
 class TRLCommandParser(command_parser.CommandParser):
@@ -39,14 +40,12 @@ class TRLCommandParser(command_parser.CommandParser):
         "seed": "seed",
         "epochs": "num_train_epochs",
     }
+    estimators: ClassVar[Mapping[str, str]] = {}  # it has the group's mean alone
+    losses: ClassVar = {**dict.fromkeys(trl.AGGREGATIONS.values(), "ppo"), **{name: name for name in trl.MEANS}}
     one_to_one: ClassVar = {key: [flag] for key, flag in trl.FLAGS.items()}
     extra: ClassVar = {
-        "more.clip_ratio_high": "epsilon_high",
-        "more.ratio_level": "importance_sampling_level",
-        "more.top_k": "top_k",
         "more.adam_beta1": "adam_beta1",
         "more.adam_epsilon": "adam_epsilon",
-        "more.mask_truncated": "mask_truncated_completions",
     }
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
@@ -80,10 +79,8 @@ class TRLCommandParser(command_parser.CommandParser):
             reading.note("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
         reading.note_changed({key: self.extra[key] for key in CHANGED})
-        if reading.get("importance_sampling_level") == "sequence":
-            reading.note("more.ratio_level", "sequence", "importance_sampling_level")
-        if reading.get("mask_truncated_completions"):
-            reading.note("more.mask_truncated", True, "mask_truncated_completions")
+        if not reading.get("mask_truncated_completions"):
+            del reading.common["objective.mask_truncated"]
         schedule = reading.get("lr_scheduler_kwargs")
         if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
             reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
@@ -95,7 +92,24 @@ class TRLCommandParser(command_parser.CommandParser):
             flags["lr_scheduler_kwargs"] = ({"min_lr_rate": common.get("more.min_lr_ratio", 0.1)}, "more.min_lr_ratio")
         if "epochs" in common and "optimizer.warmup_ratio" in common:  # below 1: a share of the steps
             flags["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
+        if "more.warmup_steps" in common:
+            updates = common["batch.prompts_per_step"] // common["batch.prompts_per_update"]
+            updates *= common.get("objective.epochs_per_batch", 1)
+            flags["warmup_steps"] = (round(common["more.warmup_steps"] * updates), "more.warmup_steps")
         return flags
+
+    def is_launcher(self, name: str) -> bool:
+        """See CommandParser."""
+        return name.startswith(OF_ACCELERATE)
+
+    def launcher_of_text(self, settings: Mapping[str, Any]) -> list[str]:
+        """See CommandParser; what accelerate's configuration file says is left to it."""
+        own = {name.removeprefix(OF_ACCELERATE): value for name, value in settings.items() if self.is_launcher(name)}
+        if "config_file" in own:
+            own = {name: value for name, value in own.items() if name in ("config_file", *ACCELERATE_LAYOUT)}
+        own.pop("m", None)
+        return ["accelerate", "launch", *trl.command_line({name: (value, "") for name, value in own.items()}),
+                "-m", "trl.scripts.grpo"]  # fmt: skip
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""
@@ -144,16 +158,29 @@ def _read_batch(reading: Reading) -> None:
     if warmup < 1 or "steps" in reading.common:
         reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
     else:
-        reading.reasons["warmup_steps"] = (
-            "others count it as a share of the steps, of which the text gives epochs alone"
-        )
+        reading.note("more.warmup_steps", warmup / updates, "warmup_steps")
     every = reading.stated.get("save_steps", 0)
     if every >= 1:
         reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
 
 
 def _read_objective(reading: Reading) -> None:
-    reading.note_choice("objective.loss_aggregation", "loss_type", trl.AGGREGATIONS)
+    loss = reading.get("loss_type")
+    by_sequence = reading.get("importance_sampling_level") == "sequence"
+    if loss in trl.MEANS:
+        reading.note("objective.policy_loss", loss, "loss_type", "importance_sampling_level")
+        reading.note("objective.loss_aggregation", trl.MEANS[loss], "loss_type")
+        if by_sequence != (loss == "luspo"):
+            reading.reasons["importance_sampling_level"] = f"others have {loss} as it was published alone"
+    else:
+        reading.note_choice("objective.loss_aggregation", "loss_type", trl.AGGREGATIONS)
+        if by_sequence:
+            reading.note("objective.policy_loss", "gspo", "importance_sampling_level")
+    if loss == "cispo":  # TRL names the largest ratio itself
+        high = reading.get("epsilon_high")
+        reading.note("objective.clip_ratio", 1.0, "loss_type")  # there is no lower bound
+        reading.note("objective.clip_ratio_high", reading.get("epsilon") if high is None else high - 1, "epsilon_high")
+        reading.idle["epsilon"] = "it has no effect with this loss"
     reading.note("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
     reading.note("objective.kl_coefficient", reading.get("beta"), "beta")
     if reading.get("beta"):
@@ -170,12 +197,17 @@ def _read_sampling(reading: Reading) -> None:
     reading.note("rollout.engine", engine if used else "transformers", "use_vllm", "vllm_mode")
     if engine == "vllm-server" and used:
         reading.note("rollout.gpus", 1, "vllm_mode")
-    mode, wanted = "vllm_importance_sampling_mode", "vllm_importance_sampling_correction"
-    if used or wanted in reading.stated:
-        level = str(reading.get(mode)).partition("_")[0] if reading.get(wanted) else "none"
+    if reading.get("top_k"):
+        reading.note("rollout.top_k", reading.get("top_k"), "top_k")
+    mode, wanted, bound = (f"vllm_importance_sampling_{name}" for name in ("mode", "correction", "clip"))
+    if (used or wanted in reading.stated) and reading.get(wanted):
+        level, _, form = str(reading.get(mode)).partition("_")
         reading.note("objective.sampler_correction", level, wanted, mode)
-        if reading.get(wanted) and not str(reading.get(mode)).endswith("_mask") and mode in reading.stated:
-            reading.reasons[mode] = "whether weights are cut or dropped has no counterpart; the level is translated"
+        reading.note("objective.correction_form", form, mode)
+        reading.note("objective.correction_low", reading.get(f"{bound}_min"), f"{bound}_min")
+        reading.note("objective.correction_high", reading.get(f"{bound}_max"), f"{bound}_max")
+    elif used or wanted in reading.stated:
+        reading.note("objective.sampler_correction", "none", wanted, mode)
     of_sampler = reading.get("generation_kwargs") or {}
     sampled = of_sampler.get("temperature")
     reading.note(

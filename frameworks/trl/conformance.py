@@ -22,7 +22,7 @@ from trl import GRPOConfig, GRPOTrainer
 from trl.trainer.utils import add_fused_lm_head
 
 from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, VOCABULARY, WEIGHT_DECAY, CannotExpress
-from frameworks.trl.command import AGGREGATIONS
+from frameworks.trl.command import AGGREGATIONS, LOSSES
 
 CORRECTIONS = {
     ("token", "truncate"): "token_truncate", ("token", "mask"): "token_mask",
@@ -65,6 +65,12 @@ def options(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
     if settings["advantage"] == "gae":
         raise CannotExpress("this release has no PPO and no critic")
+    if settings["advantage"] not in ("given", "group", "none", "batch"):
+        raise CannotExpress("advantages are by the group's mean")
+    if settings["overlong"]:
+        raise CannotExpress("the penalty is a reward function, get_soft_overlong_punishment")
+    if settings["policy"] not in LOSSES:
+        raise CannotExpress("it has no such loss")
     if settings["advantage"] != "given":
         config["scale_rewards"] = settings["advantage"]
     if settings["kl"]:
@@ -73,10 +79,9 @@ def options(settings: Mapping[str, Any]) -> dict[str, Any]:
         if settings["kl"] != "k3":
             raise CannotExpress("the KL term is k3")
         config |= {"beta": settings["kl_coefficient"], "use_bias_correction_kl": settings["unbiased_kl"]}
-    if settings["policy"] == "gspo":
-        config["importance_sampling_level"] = "sequence"
+    config |= LOSSES[settings["policy"]]
     if settings["policy"] == "cispo":
-        config |= {"loss_type": "cispo", "epsilon_high": 1 + high}
+        config["epsilon_high"] = 1 + high
     if chosen := settings["correction"]:
         if (chosen["level"], chosen["form"]) not in CORRECTIONS:
             raise CannotExpress("sequences are judged by the product of their ratios")

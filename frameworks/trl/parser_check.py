@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ def defaults() -> dict[str, Any]:
     actions = grpo.make_parser()._actions
     # of the two actions for a boolean, --name and --no_name, argparse takes the default of the first
     return {action.dest: action.default for action in reversed(actions) if action.option_strings}
+
+
+def objectives() -> dict[str, list[str]]:
+    """The losses that TRL's trainer knows: it has no registry, but compares `loss_type` with each name."""
+    from trl import GRPOTrainer
+
+    source = inspect.getsource(GRPOTrainer)
+    compared = re.findall(r"self\.loss_type (?:==|in) (\[[^]]*\]|\"\w+\")", source)
+    return {"estimators": [], "losses": sorted({name for text in compared for name in re.findall(r'"(\w+)"', text)})}
 
 
 def _has_gpu() -> bool:

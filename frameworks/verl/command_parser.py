@@ -16,13 +16,27 @@ from frameworks.verl.command import ACTOR, MODEL, REF, ROLLOUT
 BATCH = (
     f"{ROLLOUT}.n", "data.train_batch_size", f"{ACTOR}.ppo_mini_batch_size",
 )  # fmt: skip
-OWN = ("objective.clip_ratio", "objective.dual_clip", "optimizer.warmup_ratio")  # read below
-CORRECTION = "algorithm.rollout_correction.rollout_is"
+OWN = (
+    "objective.clip_ratio",
+    "objective.clip_ratio_high",
+    "objective.dual_clip",
+    "optimizer.warmup_ratio",
+    "rollout.max_response_tokens",
+    "rollout.top_k",
+)  # read below
+CORRECTION = verl.CORRECTION
+SYNONYMS = {"grpo_vectorized": "grpo", "rloo_vectorized": "rloo"}  # the same formulas, computed otherwise
 LORA = {
     "lora.r": f"{MODEL}.lora_rank",
     "lora.alpha": f"{MODEL}.lora_alpha",
     "lora.target_modules": f"{MODEL}.target_modules",
 }
+OTHER_ENGINES = ("megatron", "veomni", "torchtitan")  # their settings are there with `model_engine` alone
+ADDED = (
+    "reward.reward_kwargs.", "ray_kwargs.ray_init.", f"{ACTOR}.optim.override_optimizer_config.",
+    "critic.optim.override_optimizer_config.", f"{ACTOR}.fsdp_config.mixed_precision.",
+    f"{REF}.fsdp_config.mixed_precision.", "critic.fsdp.mixed_precision.",
+)  # fmt: skip
 MIN_LR_RATIO = "actor_rollout_ref.actor.optim.min_lr_ratio"
 
 
@@ -38,9 +52,12 @@ class VerlCommandParser(command_parser.CommandParser):
         "epochs": "trainer.total_epochs",
     }
     one_to_one, lora = verl.OVERRIDES, LORA
+    estimators: ClassVar = {
+        "gae": "gae", "grpo": "group", "grpo_vectorized": "group", "rloo_vectorized": "rloo",
+        **{theirs: ours for ours, theirs in verl.NAMED_ESTIMATORS.items()},
+    }  # fmt: skip
+    losses: ClassVar = {theirs: ours for ours, theirs in verl.LOSSES.items()}
     extra: ClassVar = {
-        "more.clip_ratio_high": f"{ACTOR}.clip_ratio_high",
-        "more.top_k": f"{ROLLOUT}.top_k",
         "more.min_lr_ratio": MIN_LR_RATIO,
         "more.max_samples": "data.train_max_samples",
     }
@@ -73,6 +90,22 @@ class VerlCommandParser(command_parser.CommandParser):
             return common
         return {"more.min_lr_ratio": 0.1, **common, "optimizer.schedule": "cosine"}
 
+    def meant_then(self, settings: Mapping[str, Any], earlier: Mapping[str, Any]) -> Mapping[str, Any]:
+        """See CommandParser; before 0.4 the KL term was in the reward where it was not in the loss."""
+        name = "algorithm.use_kl_in_reward"
+        if name in earlier and settings.get(f"{ACTOR}.use_kl_loss"):
+            return {other: value for other, value in earlier.items() if other != name}
+        return earlier
+
+    def name_in_command(self, name: str) -> str | None:
+        """See CommandParser; a setting in a group that is empty by default is added, which Hydra writes with a +."""
+        parts = name.split(".")
+        if name in self.defaults or any(part in OTHER_ENGINES for part in parts) or name.startswith("hydra."):
+            return name
+        above = (".".join(parts[:count]) for count in range(1, len(parts)))
+        added = name.startswith(ADDED) or any(self.defaults.get(group) == {} for group in above)
+        return f"+{name}" if added else None
+
     def several_datasets(self, names: list[Any]) -> Any:
         """See CommandParser."""
         return names
@@ -80,8 +113,9 @@ class VerlCommandParser(command_parser.CommandParser):
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags = super().extra_settings(common)
-        if common.get("more.ratio_level") == "sequence":
-            flags[f"{ACTOR}.policy_loss.loss_mode"] = ("gspo", "more.ratio_level")
+        if "more.warmup_steps" in common:
+            for part in ("actor_rollout_ref.actor", *["critic"] * (common["algorithm"] == "ppo")):
+                flags[f"{part}.optim.lr_warmup_steps"] = (common["more.warmup_steps"], "more.warmup_steps")
         if "more.adam_beta1" in common:
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.999)]
             flags[f"{ACTOR}.optim.betas"] = (betas, "more.adam_beta1")
@@ -95,10 +129,10 @@ class VerlCommandParser(command_parser.CommandParser):
 
 def _read_algorithm(reading: Reading) -> bool:
     name = "algorithm.adv_estimator"
-    estimator = reading.get(name)
+    estimator = SYNONYMS.get(reading.get(name), reading.get(name))
     reading.note("algorithm", "ppo" if estimator == "gae" else "grpo", name)
     if estimator not in verl.ESTIMATORS.values():
-        reading.reasons[name] = f"advantages by {estimator} have no counterpart; grpo is nearest"
+        reading.note_choice("objective.estimator", name, verl.NAMED_ESTIMATORS, estimator)
     return bool(estimator == "gae")
 
 
@@ -114,6 +148,12 @@ def _read_hardware(reading: Reading) -> int:
     reading.note("hardware.nodes", nodes, "trainer.nnodes")
     name = f"{ACTOR}.fsdp_config.reshard_after_forward"
     reading.note("hardware.sharding", "zero3" if reading.get(name) else "zero2", name)
+    longest, padded = f"{ROLLOUT}.response_length", "data.max_response_length"
+    if longest in reading.stated:
+        reading.note("rollout.max_response_tokens", reading.stated[longest], longest)
+        reading.idle[padded] = f"it has no effect beside {longest}"
+    else:
+        reading.note("rollout.max_response_tokens", reading.get(padded), padded)
     reading.note("rollout.engine", "vllm-colocated", f"{ROLLOUT}.name")
     if (sampler := reading.stated.get(f"{ROLLOUT}.name", "vllm")) != "vllm":
         reading.reasons[f"{ROLLOUT}.name"] = f"others have no {sampler}; vLLM samples"
@@ -155,7 +195,7 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     elif steps:
         reading.note("optimizer.warmup_ratio", count / steps, *warmup, *ratio)
     else:
-        reading.reasons[warmup[0]] = "others count it as a share of the steps, of which the text gives epochs alone"
+        reading.note("more.warmup_steps", count, *warmup, *ratio)
     if ppo and (frozen := reading.get("trainer.critic_warmup")):
         reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
     if (every := reading.stated.get("trainer.save_freq", -1)) > 0:
@@ -163,32 +203,82 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     if (most := reading.get("data.train_max_samples")) != -1:
         reading.note("more.max_samples", most, "data.train_max_samples")
     if reading.get(f"{ROLLOUT}.top_k") not in (-1, 0):
-        reading.note("more.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
+        reading.note("rollout.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
 
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
-    reading.note_choice("objective.loss_aggregation", f"{ACTOR}.loss_agg_mode", verl.AGGREGATIONS)
-    if f"{ACTOR}.loss_scale_factor" in reading.stated:  # the adapter sets it with this loss
-        reading.settings["objective.loss_aggregation"] += (f"{ACTOR}.loss_scale_factor",)
+    mode, length = f"{ACTOR}.loss_agg_mode", f"{ACTOR}.loss_scale_factor"
+    reading.note_choice("objective.loss_aggregation", mode, verl.AGGREGATIONS)
+    if reading.get(mode) == verl.AGGREGATIONS["max_length_mean"]:
+        reading.note("objective.loss_length", reading.stated.get(length), length)
+        if length not in reading.stated:
+            reading.reasons[mode] = "verl divides by the longest completion of a forward pass, others by a constant"
+    elif length in reading.stated:
+        reading.idle[length] = "it has no effect with this mean"
     names = [f"{ACTOR}.clip_ratio{end}" for end in ("", "_low", "_high")]
     low, high = (reading.stated.get(name, reading.get(names[0])) for name in names[1:])
     reading.note("objective.clip_ratio", low, *names[: 3 if low == high else 2])
     if low != high:
-        reading.note("more.clip_ratio_high", high, names[2])
+        reading.note("objective.clip_ratio_high", high, names[2])
     bound = reading.get(f"{ACTOR}.clip_ratio_c")
     reading.note("objective.dual_clip", bound if bound < verl.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
-    if reading.get(f"{ACTOR}.policy_loss.loss_mode") == "gspo":
-        reading.note("more.ratio_level", "sequence", f"{ACTOR}.policy_loss.loss_mode")
-    reading.note("objective.sampler_correction", reading.get(CORRECTION) or "none", CORRECTION)
+    loss = f"{ACTOR}.policy_loss.loss_mode"
+    if reading.get(loss) != verl.LOSSES["ppo"]:
+        reading.note_choice("objective.policy_loss", loss, verl.LOSSES)
     if not ppo:
         name = "algorithm.norm_adv_by_std_in_grpo"
-        reading.note("objective.scale_rewards", "group" if reading.get(name) else "none", name)
+        if "objective.estimator" not in reading.common:
+            reading.note("objective.scale_rewards", "group" if reading.get(name) else "none", name)
         reading.idle |= {
-            one: "it has no effect without a critic"
-            for one in reading.stated
-            if one.startswith(("critic.", "trainer.critic"))
+            one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
         }
+        if not reading.get("trainer.critic_warmup"):
+            reading.idle["trainer.critic_warmup"] = "it has no effect without a critic, and is 0"
+    _read_correction(reading)
+    _read_lengths(reading)
     _read_kl(reading)
+
+
+def _read_correction(reading: Reading) -> None:
+    """Weights for the sampler's probabilities: cut at a bound, or dropped outside a band."""
+    level, bound, kept, band = (f"{CORRECTION}.rollout_{name}" for name in ("is", "is_threshold", "rs", "rs_threshold"))
+    reading.note("objective.sampler_correction", reading.get(level) or "none", level)
+    if not reading.get(level):
+        reading.idle[bound] = f"it has no effect without {level}"
+    else:
+        low, _, high = str(reading.get(bound)).rpartition("_")
+        reading.note("objective.correction_form", "mask" if low else "truncate", bound, level)
+        reading.note("objective.correction_high", value_of_text(high), bound, level)
+        reading.note("objective.correction_low", value_of_text(low) if low else None, bound)
+    if reading.get(kept) is None:
+        reading.idle[band] = f"it has no effect without {kept}"
+
+
+def _read_lengths(reading: Reading) -> None:
+    """A penalty on the last tokens before the limit, and sampling again for groups without a signal."""
+    buffer = verl.OVERLONG
+    named = [name for name in reading.stated if name.startswith(buffer)]
+    if reading.stated.get(f"{buffer}.enable"):
+        penalty, manager = reading.stated.get(f"{buffer}.penalty_factor", 1.0), "reward.reward_manager.name"
+        reading.note("objective.overlong_buffer", reading.stated.get(f"{buffer}.len"), f"{buffer}.len",
+                     f"{buffer}.enable", manager, "reward.reward_kwargs.max_resp_len")  # fmt: skip
+        reading.note("objective.overlong_penalty", penalty, f"{buffer}.penalty_factor")
+        reading.idle[f"{buffer}.log"] = "it is of logs alone"
+    else:
+        reading.idle |= dict.fromkeys(named, f"it has no effect without {buffer}.enable")
+    again = "algorithm.filter_groups"
+    if reading.get(f"{again}.enable"):
+        metric = reading.stated.get(f"{again}.metric", "reward")
+        reading.note("objective.dynamic_sampling", True, f"{again}.enable", f"{again}.metric")
+        if metric not in ("reward", "acc", "score", "seq_reward", "seq_final_reward"):
+            reading.reasons[f"{again}.metric"] = "others judge a group by its rewards"
+        most = f"{again}.max_num_gen_batches"
+        if reading.get(most):
+            reading.reasons[most] = "others sample until a batch is full"
+    else:
+        reading.idle |= {
+            name: f"it has no effect without {again}.enable" for name in reading.stated if name.startswith(f"{again}.")
+        }
 
 
 def _read_kl(reading: Reading) -> None:
@@ -219,7 +309,7 @@ def _read_kl(reading: Reading) -> None:
                 reading.reasons[setting] = (
                     "a second KL term, in the reward beside the one in the loss, has no counterpart"
                 )
-            elif kl_in == "reward" and not used:
+            elif kl_in == "reward" and not used and switch not in reading.stated:
                 reading.reasons[setting] = (
                     f"{switch} is off, so it has no effect; before 0.4 it was on where use_kl_loss was off: "
                     f"if it is meant, add {switch}=True"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 from tensordict import TensorDict
+from verl.experimental.reward_loop.reward_manager.dapo import DAPORewardManager
+from verl.trainer.config import AlgoConfig
 from verl.trainer.ppo.core_algos import get_adv_estimator_fn, kl_penalty
 from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_and_rejection_mask
 from verl.utils import tensordict_utils
@@ -18,10 +23,40 @@ from verl.utils.torch_functional import entropy_from_logits, logprobs_from_logit
 from verl.workers.config.optimizer import build_optimizer
 from verl.workers.utils.losses import ppo_loss
 
-from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
-from frameworks.verl.command import AGGREGATIONS, KL_ESTIMATORS, NO_DUAL_CLIP
+from frameworks.conformance import BETA2, DRO_BETA, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
+from frameworks.verl.command import AGGREGATIONS, KL_ESTIMATORS, LOSSES, NAMED_ESTIMATORS, NO_DUAL_CLIP
 
 NEVER = 1e6  # a threshold that no weight reaches
+
+
+class OneCompletion:
+    """A completion as verl's reward managers read it."""
+
+    def __init__(self, tokens: Any, mask: Any) -> None:
+        """The tokens of one completion and its mask, both of shape (T,)."""
+        self.batch = {"responses": tokens, "attention_mask": mask}
+        self.non_tensor_batch = {"data_source": "", "reward_model": {"ground_truth": ""}}
+
+    def __getitem__(self, _: Any) -> OneCompletion:
+        """Itself, as the last and only one."""
+        return self
+
+
+def penalised(settings: Mapping[str, Any], batch: Any) -> Any:
+    """Rewards after verl's reward manager `dapo` has added its penalty on length."""
+    manager = DAPORewardManager.__new__(DAPORewardManager)
+    chosen = {"len": settings["overlong"]["buffer"], "penalty_factor": settings["overlong"]["penalty"]}
+    manager.overlong_buffer_cfg = SimpleNamespace(enable=True, log=False, **chosen)
+    manager.max_resp_len, manager.tokenizer = LONGEST, SimpleNamespace(decode=lambda *_, **__: "")
+    manager.reward_router_address, manager.is_async_reward_score = None, False
+
+    async def rewarded(row: int) -> float:
+        manager.loop = asyncio.get_running_loop()
+        manager.compute_score = lambda **_: batch.rewards[row].item()
+        result = await manager.run_single(OneCompletion(batch.tokens[row], batch.mask[row].long()))
+        return float(result["reward_score"])
+
+    return torch.tensor([asyncio.run(rewarded(row)) for row in range(len(batch.mask))])
 
 
 class Functions:
@@ -39,6 +74,10 @@ class Functions:
             raise CannotExpress("there is no setting that leaves truncated completions out")
         if settings["advantage"] == "batch":
             raise CannotExpress("a group is divided by its own std or by none")
+        if settings["advantage"] not in ("given", "group", "none", "gae", *NAMED_ESTIMATORS):
+            raise CannotExpress("it has no such estimator")
+        if settings["policy"] not in LOSSES:
+            raise CannotExpress("it has no such loss")
         if settings["loss_aggregation"] not in AGGREGATIONS:
             raise CannotExpress("the mean over tokens is over those of the whole update")
         low, high = settings["clip"]
@@ -50,7 +89,7 @@ class Functions:
             "optim": {"lr": LEARNING_RATE, "betas": [0.9, BETA2], "weight_decay": WEIGHT_DECAY},
         }  # fmt: skip
         if settings["policy"] != "ppo":
-            changed["policy_loss"] = {"loss_mode": settings["policy"]}
+            changed["policy_loss"] = {"loss_mode": LOSSES[settings["policy"]], "dro_beta": DRO_BETA}
         if settings["kl"] and settings["kl_in"] == "loss":
             estimator = KL_ESTIMATORS[settings["kl"]] + "+" * settings["unbiased_kl"]
             changed |= {"use_kl_loss": True, "kl_loss_coef": settings["kl_coefficient"], "kl_loss_type": estimator}
@@ -120,7 +159,9 @@ class Functions:
     def advantages(self, settings: Mapping[str, Any], batch: Any, mask: Any) -> Any:
         """Of all tokens, with the reward at the last one, less the KL term."""
         scores = torch.zeros_like(mask)
-        scores[torch.arange(len(mask)), batch.lengths - 1] = batch.rewards
+        scores[torch.arange(len(mask)), batch.lengths - 1] = (
+            penalised(settings, batch) if settings["overlong"] else batch.rewards
+        )
         if settings["kl"] and settings["kl_in"] == "reward":
             terms = kl_penalty(batch.old, batch.reference, KL_ESTIMATORS[settings["kl"]])
             scores = scores - settings["kl_coefficient"] * terms * mask
@@ -128,6 +169,13 @@ class Functions:
             estimate = get_adv_estimator_fn("gae")
             return estimate(scores, batch.values, mask, settings["gamma"], settings["gae_lambda"])[0]
         groups = [row // batch.samples for row in range(len(mask))]
+        if settings["advantage"] in NAMED_ESTIMATORS:
+            estimate = get_adv_estimator_fn(NAMED_ESTIMATORS[settings["advantage"]])
+            config = AlgoConfig(gamma=settings["gamma"])
+            return estimate(
+                token_level_rewards=scores, response_mask=mask, index=np.array(groups), config=config,
+                reward_baselines=batch.values[:, 0],
+            )[0]  # fmt: skip
         estimate = get_adv_estimator_fn("grpo")
         return estimate(scores, mask, groups, norm_adv_by_std_in_grpo=settings["advantage"] == "group")[0]
 

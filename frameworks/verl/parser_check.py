@@ -94,6 +94,13 @@ def defaults() -> dict[str, Any]:
     return dict(_leaves(composed))
 
 
+def objectives() -> dict[str, list[str]]:
+    """The estimators of advantages and the policy losses that verl registers."""
+    from verl.trainer.ppo.core_algos import ADV_ESTIMATOR_REGISTRY, POLICY_LOSS_REGISTRY
+
+    return {"estimators": sorted(map(str, ADV_ESTIMATOR_REGISTRY)), "losses": sorted(POLICY_LOSS_REGISTRY)}
+
+
 def _leaves(value: Any, name: str = "") -> Iterable[tuple[str, Any]]:
     if not isinstance(value, dict) or not value:
         yield name, value

@@ -13,7 +13,9 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs import build
+from frameworks import command_parser
 from frameworks.adapter import frameworks_with
+from system.yaml_files import read_yaml
 from tests.user_errors import refused
 from tests.warm_python import warm_python
 from translate.__main__ import main as translate
@@ -30,7 +32,8 @@ with contextlib.redirect_stdout(sys.stderr):
     released = adapter.load(name).released_defaults()
     differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
                    release_defaults.unknown_settings(name, released),
-                   translation.outdated_entries(command_parser.load(name), released)]
+                   translation.outdated_entries(command_parser.load(name), released),
+                   adapter.load(name).parser.objectives()]
 print(json.dumps(differences))
 """
 COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
@@ -46,9 +49,13 @@ def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    drifts, unknown, untrue = json.loads(done.stdout.strip().split("\n")[-1])
+    drifts, unknown, untrue, objectives = json.loads(done.stdout.strip().split("\n")[-1])
     assert not drifts, f"frameworks/{framework}/defaults.yaml: " + "; ".join(drifts)
     assert not untrue, f"frameworks/{framework}/command_parser.yaml: " + "; ".join(untrue)
+    parser, formulas = command_parser.load(framework), read_yaml(ROOT / "frameworks" / "objectives.yaml")
+    for kind, named in (("estimators", parser.estimators), ("losses", parser.losses)):
+        assert set(objectives[kind]) == set(named), f"{framework}'s {kind} are {objectives[kind]}"
+        assert set(named.values()) <= formulas[kind].keys()
     assert not unknown, f"new settings of {framework}, to be added to its defaults.yaml: {', '.join(unknown)}"
 
 

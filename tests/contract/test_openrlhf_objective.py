@@ -15,7 +15,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import rollout_log
 from frameworks.openrlhf import reward_hook
-from frameworks.openrlhf.command import SAMPLING_TEMPERATURE, command_line, sampling_temperature, trainer_flags
+from frameworks.openrlhf.command import SAMPLING, agent_sampling, command_line, trainer_flags
 from recipes import rewards
 from recipes.runs import load_run
 from tests.contract.tiny_model import copy_model
@@ -74,7 +74,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         },
     }
     environment = {
-        "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu", SAMPLING_TEMPERATURE: "0.6",
+        "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "DS_ACCELERATOR": "cpu", SAMPLING["temperature"][0]: "0.6",
         rollout_log.VARIABLE: str(rollout_log.start_attempt(tmp_path_factory.mktemp("work"), 0).folder),
         **rewards.environment(load_run(PPO, "full").rewards), **reward_hook.environment(["<|im_end|>"]),
     }  # fmt: skip
@@ -88,8 +88,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_completions_are_sampled_at_the_temperature_of_the_run(results: dict[str, Any]) -> None:
     run = load_run(PPO, "full")
-    assert sampling_temperature(run.stages[0]) == 0.6
-    assert sampling_temperature(load_run(PPO, "demo").stages[0]) is None
+    assert agent_sampling(run.stages[0]) == {"temperature": 0.6}
+    assert agent_sampling(load_run(PPO, "demo").stages[0]) == {}
     assert results["published asked"] == [1.0, 0.6, -1.0]  # no box in the answer
 
 

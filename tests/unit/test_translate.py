@@ -77,7 +77,7 @@ def translated(
 
 def everything_printed(translation: Translation) -> str:
     sources = [line.source for line in translation.lines]
-    listed = [*translation.same, *translation.cannot]
+    listed = [*translation.same, *translation.cannot, *translation.unknown]
     return "\n".join([*sources, *(text for text, _ in listed), *translation.machine])
 
 
@@ -194,6 +194,8 @@ def test_what_the_target_does_not_have_is_listed_with_its_own_reason() -> None:
     assert any("loss, not reward" in reason for reason in reasons.values())
     translation, _ = translated("trl", "openrlhf", command("trl"))
     assert {"loss_type=bnpo", "mask_truncated_completions=True"} <= {text for text, _ in translation.cannot}
+    reasons = dict(translated("verl", "trl", command("verl") | {"algorithm.adv_estimator": "rloo"})[0].cannot)
+    assert "no meaning for TRL" in reasons["algorithm.adv_estimator=rloo"]
 
 
 def test_a_kl_term_that_earlier_releases_of_verl_had_by_default_is_pointed_out() -> None:
@@ -230,7 +232,15 @@ def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys
 
 
 def run_command(text: str, source: str, target: str, **more: Any) -> str:
-    usual = {"gpus": None, "variables": [], "number": None, "scale": "full", "stage": 1, "check": False}
+    usual = {
+        "gpus": None,
+        "variables": [],
+        "number": None,
+        "scale": "full",
+        "stage": 1,
+        "check": False,
+        "release": None,
+    }
     return translated_page(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
 
 
@@ -335,6 +345,10 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
         ("trl grpo --num_generations 8 --per_device_train_batch_size 3", "trl", {}, "batch-does-not-divide"),
         ("python main_ppo.py algorithm.adv_estimator=gae", "verl", {"target": "trl"}, "one-completion-per-prompt"),
         ("crosscheck/trl", "run-file", {"stage": 2}, "no-such-stage"),
+        ("python train_ppo_ray.py --algo.advantage.gamma 1,0.99", "openrlhf", {}, "not-a-number"),
+        ("python main_ppo.py algorithm.adv_estimator=grpo", "verl", {"target": "trl"}, "one-completion-per-prompt"),
+        ("python main_ppo.py a.b=1", "verl", {"release": "yesterday"}, "no-release"),
+        ("python main_ppo.py a.b=1", "verl", {"release": "0.0.9"}, "release-too-old"),
     ],
 )  # fmt: skip
 def test_mistakes_have_codes(text: str, source: str, options: dict[str, Any], code: str) -> None:
@@ -378,13 +392,14 @@ def test_every_translation_ends(source: str, target: str, settings: dict[str, An
 
 def test_settings_that_train_something_else_are_never_of_the_machine_alone() -> None:
     settings = {
-        "actor_rollout_ref.rollout.response_length": 512, "trainer.rejection_sample": True,
+        "trainer.rejection_sample": True, "actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_dtype": "fp8",
         "actor_rollout_ref.ref.model.path": "x", "actor_rollout_ref.model.custom_chat_template": "x",
         "actor_rollout_ref.rollout.quantization": "fp8", "actor_rollout_ref.actor.fsdp_config.mixed_precision": "bf16",
     }  # fmt: skip
     for target in FRAMEWORKS:
         translation, _ = translated("verl", target, command("verl") | settings)
-        assert {text.split("=")[0] for text, _ in translation.cannot} >= settings.keys(), target
+        listed = {text.split("=")[0] for text, _ in translation.cannot + translation.unknown}
+        assert listed >= settings.keys(), target
 
 
 @pytest.mark.parametrize("text", ["NAME=1; echo hello", "NAME=run1\necho prepare", "A.b", "x=1", "ls --all"])
@@ -405,3 +420,114 @@ def test_lora_is_translated_with_its_rank_and_scale(source: str, target: str) ->
         line.key: line.value for line in translated(source, target, command(source) | stated[source])[0].lines
     }
     assert (values_by_key["lora.r"], values_by_key["lora.alpha"]) == (24, 48)
+
+
+GROUPS_OF_THE_MACHINE = {
+    "profiler", "checkpoint", "global_profiler", "transfer_queue", "run", "sweep", "trace", "val_kwargs", "prometheus",
+    "accelerate",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_settings_of_the_machine_are_named_one_by_one(framework: str) -> None:
+    names, groups = command_parser.load(framework).machine
+    assert {group.removesuffix(".").rpartition(".")[2] for group in groups} <= GROUPS_OF_THE_MACHINE
+    assert not [name for name in names if "*" in name.removesuffix("*")]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_table_of_reasons_hides_no_setting_that_is_translated(framework: str) -> None:
+    parser = command_parser.load(framework)
+    converted = {name for run, stage, own, _ in own_commands() if own is parser
+                 for name, (_, key) in own.stated_settings(run, stage).items() if key in key_meanings()}  # fmt: skip
+    assert not [name for name in converted if parser.is_machine(name) and name.endswith(("lr", "coef", "n", "top_k"))]
+
+
+def test_what_is_not_known_is_said_before_anything_else() -> None:
+    script = "python main_ppo.py algorithm.adv_estimator=remax actor_rollout_ref.rollout.n=4 trainer.magic=1"
+    page = run_command(script, "verl", "trl").splitlines()
+    assert page[:2] == [
+        "# Not known to this translator: 1",
+        "#   trainer.magic=1: no setting of verl 0.9.1, by this name",
+    ]
+    assert page[2] == "# Another objective than the text's: 1" and page[3].startswith(
+        "#   algorithm.adv_estimator=remax: "
+    )
+
+
+@pytest.mark.parametrize("estimator", ["rloo", "remax", "reinforce_plus_plus", "gpg", "grpo_vectorized"])
+def test_a_script_in_the_same_framework_keeps_every_setting(estimator: str) -> None:
+    stated = [
+        f"algorithm.adv_estimator={estimator}", "actor_rollout_ref.model.lora_rank=32", "data.val_files=test.parquet",
+        "actor_rollout_ref.rollout.tensor_model_parallel_size=4", "trainer.test_freq=5",
+        "actor_rollout_ref.rollout.top_k=50",
+    ]  # fmt: skip
+    page = run_command(f"python main_ppo.py {' '.join(stated)} actor_rollout_ref.actor.grad_clip=0.5", "verl", "verl")
+    assert all(f"    {setting}" in page for setting in stated) and "actor_rollout_ref.actor.optim.clip_grad=0.5" in page
+    old = run_command(
+        "python train_ppo_ray.py --pretrain a --advantage_estimator rloo --lora_rank 8", "openrlhf", "openrlhf"
+    )
+    assert "--algo.advantage.estimator rloo" in old and "--ds.lora.rank 8" in old
+
+
+def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
+    words = "actor_rollout_ref.model.override_config.attn_implementation=sdpa reward_model.reward_kwargs.max_resp_len=9"
+    page = run_command(f"python main_ppo.py {words} reward_model.reward_manager=dapo", "verl", "verl")
+    assert "    +actor_rollout_ref.model.override_config.attn_implementation=sdpa" in page
+    assert "    +reward.reward_kwargs.max_resp_len=9" in page and "    reward.reward_manager.name=dapo" in page
+
+
+def test_a_script_means_the_defaults_of_its_own_release() -> None:
+    text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8"
+    today, then = (run_command(text, "verl", "verl", release=release) for release in (None, "0.3.1"))
+    assert "actor_rollout_ref.actor.entropy_coeff: 0.001 before 0.4.0; 0 today" in today
+    assert "    actor_rollout_ref.actor.entropy_coeff=0.001" in then and "algorithm.use_kl_in_reward=true" in then
+    assert then == run_command(text, "verl", "verl", release="2025-05-01")
+    in_loss = f"{text} actor_rollout_ref.actor.use_kl_loss=True"  # then there was none in the reward
+    assert "use_kl_in_reward" not in run_command(in_loss, "verl", "verl", release="0.3.1")
+    sampled = run_command("trl grpo --use_vllm true", "trl", "verl", release="0.16.0", gpus=8)
+    assert "actor_rollout_ref.rollout.top_k=50" in sampled and "actor_rollout_ref.rollout.temperature=0.9" in sampled
+
+
+def test_a_choice_of_an_earlier_release_is_todays_settings_wherever_it_stands() -> None:
+    words = ["--algo.advantage.is_correction_type icepop", "--algo.advantage.is_correction_enable"]
+    for one, other in itertools.permutations(words):
+        text = f"python train_ppo_ray.py --advantage_estimator rloo --n_samples_per_prompt 4 {one} {other}"
+        page = run_command(text, "openrlhf", "openrlhf")
+        assert "--algo.advantage.is_correction_mode mask" in page and "is_correction_mode clip" not in page
+        assert "rollout_is_threshold='\"'\"'0.5_5.0" in run_command(text, "openrlhf", "verl")
+
+
+def test_a_warm_up_in_steps_stays_one() -> None:
+    text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
+    page = run_command(text + "actor_rollout_ref.actor.optim.lr_warmup_steps=10", "verl", "trl")
+    assert "--warmup_steps 20" in page  # two updates a step
+    assert "policy is not trained in the first steps" in run_command(text + "trainer.critic_warmup=5", "verl", "trl")
+
+
+RECIPE_2026 = """python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=16 \\
+ data.max_response_length=20480 \\
+ actor_rollout_ref.actor.clip_ratio_low=0.2 actor_rollout_ref.actor.clip_ratio_high=0.28 \\
+ actor_rollout_ref.rollout.top_k=50 \\
+ actor_rollout_ref.actor.policy_loss.loss_mode=gspo algorithm.filter_groups.enable=True \\
+ reward_model.reward_manager=dapo reward_model.overlong_buffer.enable=True reward_model.overlong_buffer.len=4096 \\
+ algorithm.rollout_correction.rollout_is=token algorithm.rollout_correction.rollout_is_threshold=0.5_2.0"""
+
+
+def test_the_settings_of_2026_are_translated() -> None:
+    openrlhf = run_command(RECIPE_2026, "verl", "openrlhf")
+    for setting in (
+        "--actor.eps_clip_low_high 0.2 0.28", "--actor.policy_loss_type gspo", "--algo.dynamic_filtering_enable",
+        "--reward.overlong_buffer_len 4096", "--algo.advantage.is_correction_level token",
+        "--algo.advantage.is_correction_threshold 0.5 2.0",
+    ):  # fmt: skip
+        assert setting in openrlhf, setting
+    trl = run_command(RECIPE_2026, "verl", "trl")
+    for setting in (
+        "--epsilon_high 0.28", "--top_k 50", "--importance_sampling_level sequence",
+        "--vllm_importance_sampling_mode token_mask", "--vllm_importance_sampling_clip_min 0.5",
+    ):  # fmt: skip
+        assert setting in trl, setting
+    again = run_command(RECIPE_2026, "verl", "run-file")
+    for key in ("clip_ratio_high", "policy_loss", "dynamic_sampling", "overlong_buffer", "correction_low", "top_k"):
+        assert f"  {key}: " in again

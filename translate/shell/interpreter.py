@@ -13,20 +13,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from system.errors import UserError
 from translate.shell import programs
+from translate.shell.assignments import assign
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
-from translate.shell.scanning import held_text, raw_words, released_text
-from translate.shell.values import Outcome, State, Value, as_written, is_unknown, unknown, unknown_names, unknown_parts
+from translate.shell.syntax import assigned, case, joined, named, parsed, redirect_target, text_of
+from translate.shell.values import Outcome, State, as_written, is_unknown, unknown_names, unknown_parts
 
 MOST_STATEMENTS = 100_000
 MOST_ROUNDS = 1_000  # of one loop
 DEEPEST = 40  # scripts within scripts, and calls of functions
-_LANGUAGE = Language(tree_sitter_bash.language())
 _STATEMENTS_WITHIN = ("program", "compound_statement", "do_group", "else_clause")
 
 
@@ -111,7 +110,7 @@ class Interpreter(programs.Shell):
         self.statements += 1
         if self.statements > MOST_STATEMENTS:
             raise UserError(f"the script is not at its end after {MOST_STATEMENTS} statements", code="endless-script")
-        if node.type in _STATEMENTS_WITHIN and not _text(node).startswith("(("):
+        if node.type in _STATEMENTS_WITHIN and not text_of(node).startswith("(("):
             return self.run_all(node.named_children)
         handler = getattr(self, f"_run_{node.type}", None)
         return handler(node) if handler else Outcome()
@@ -127,8 +126,8 @@ class Interpreter(programs.Shell):
         return outcome
 
     def _run_compound_statement(self, node: Node) -> Outcome:
-        number = self.expansion.number(_text(node)[2:-2])  # ((…)): braces were followed before
-        self.undecided = re.findall(r"[A-Za-z_]\w*", _text(node)) if number is None else []
+        number = self.expansion.number(text_of(node)[2:-2])  # ((…)): braces were followed before
+        self.undecided = re.findall(r"[A-Za-z_]\w*", text_of(node)) if number is None else []
         return Outcome(None if number is None else number != 0)
 
     def _run_subshell(self, node: Node) -> Outcome:
@@ -176,11 +175,13 @@ class Interpreter(programs.Shell):
         for child in node.children:
             if child.type == "heredoc_redirect":
                 self.standard_input = self._heredoc(child)
-                target = next((_target(part) for part in child.children if part.type == "file_redirect"), target)
+                target = next(
+                    (redirect_target(part) for part in child.children if part.type == "file_redirect"), target
+                )
             elif child.type == "herestring_redirect":
-                self.standard_input = self.expansion.text(_text(child)[3:].strip(), quotes=True) + "\n"
-            elif child.type == "file_redirect" and _text(child).lstrip("1")[:1] == ">":
-                target = _target(child)
+                self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
+            elif child.type == "file_redirect" and text_of(child).lstrip("1")[:1] == ">":
+                target = redirect_target(child)
         outer, started = self.output, len(self.calls)
         if target is not None:
             self.output = []
@@ -197,9 +198,9 @@ class Interpreter(programs.Shell):
     def _refuse_placeholders(self, node: Node) -> None:
         """Refuse a training with `<your path>` in it, which bash takes for redirections that swallow settings."""
         for child in node.children:
-            text = _text(child)
+            text = text_of(child)
             reads = text.startswith("<") and not text.startswith(("<<", "<&", "<("))
-            if child.type == "file_redirect" and (reads or _target(child).startswith("-")):
+            if child.type == "file_redirect" and (reads or redirect_target(child).startswith("-")):
                 raise UserError(
                     f"the command in line {self.line(node)} has '{text}', which a shell takes for a redirection; "
                     "replace the placeholder by a value",
@@ -213,9 +214,9 @@ class Interpreter(programs.Shell):
 
     def _heredoc(self, node: Node) -> str:
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        start = next(_text(child) for child in node.children if child.type == "heredoc_start")
-        text = _text(body) if body is not None else ""
-        if _text(node).startswith("<<-"):
+        start = next(text_of(child) for child in node.children if child.type == "heredoc_start")
+        text = text_of(body) if body is not None else ""
+        if text_of(node).startswith("<<-"):
             text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
         return text if re.search(r"['\"\\]", start) else self.expansion.text(text)
 
@@ -223,64 +224,18 @@ class Interpreter(programs.Shell):
         return self.run_all(node.named_children)
 
     def _run_variable_assignment(self, node: Node) -> Outcome:
-        self.assign(_text(node))
+        self.assign(text_of(node))
         return Outcome()
 
     def assign(self, text: str, is_map: bool = False) -> str:
-        """Follow `name=value`, `name+=value`, `name[key]=value` or `name=(…)`; returns the name."""
-        match = re.match(r"([A-Za-z_]\w*)(?:\[(.*?)\])?(\+?)=(.*)\Z", text, re.DOTALL)
-        if not match:
-            return ""
-        name, key, adds, written = match.groups()
-        if written.startswith("(") and written.endswith(")"):
-            self.state.assign(name, self._array(name, written[1:-1], bool(adds), is_map))
-        elif key is not None:
-            self._assign_element(name, key, adds, written)
-        else:
-            value = self.expansion.text(written, quotes=True)
-            if adds and isinstance(before := self.state.value(name), list):
-                self.state.assign(name, [(before or [""])[0] + value, *before[1:]])
-            else:
-                known = self.state.text(name) or "" if name in self.state.variables or not adds else None
-                self.state.assign(name, (unknown(f"${name}") if known is None else known if adds else "") + value)
-        return name
-
-    def _array(self, name: str, written: str, adds: bool, is_map: bool) -> Value:
-        before = self.state.variables.get(name)
-        pairs = [re.fullmatch(r"\[(.*?)\]=(.*)", word, re.DOTALL) for word in raw_words(written)]
-        if is_map or isinstance(before, dict):
-            kept = dict(before) if adds and isinstance(before, dict) else {}
-            return kept | {
-                self.expansion.text(pair[1], quotes=True): self.expansion.text(pair[2], quotes=True)
-                for pair in pairs if pair
-            }  # fmt: skip
-        fields = [field for word in raw_words(written) for field in self.expansion.fields(word)]
-        if not adds:
-            return fields
-        first = before if isinstance(before, list) else [] if before is None else [str(before)]
-        return [*first, *fields]
-
-    def _assign_element(self, name: str, key: str, adds: str, written: str) -> None:
-        value, before = self.expansion.text(written, quotes=True), self.state.variables.get(name)
-        if isinstance(before, dict):
-            at = self.expansion.text(key, quotes=True)
-            self.state.assign(name, before | {at: (before.get(at, "") if adds else "") + value})
-            return
-        elements = list(before) if isinstance(before, list) else [] if before is None else [str(before)]
-        number = self.expansion.number(key)
-        if number is None or not -len(elements) <= number <= len(elements):
-            self.state.assign(name, [*elements, unknown(f"${{{name}[{key}]}}")])
-        elif number == len(elements):
-            self.state.assign(name, [*elements, value])
-        else:
-            elements[number] = (elements[number] if adds else "") + value
-            self.state.assign(name, elements)
+        """Follow an assignment; returns its name."""
+        return assign(self.state, self.expansion, text, is_map)
 
     def _run_declaration_command(self, node: Node) -> Outcome:
-        options = "".join(_text(child) for child in node.children if _text(child).startswith("-"))
+        options = "".join(text_of(child) for child in node.children if text_of(child).startswith("-"))
         exports = node.children[0].type == "export" or "x" in options
         for child in node.named_children:
-            text, name = _text(child), ""
+            text, name = text_of(child), ""
             if child.type == "variable_assignment":
                 name = self.assign(text, is_map="A" in options)
             elif child.type in ("variable_name", "word", "string") and not text.startswith("-"):
@@ -294,20 +249,20 @@ class Interpreter(programs.Shell):
 
     def _run_unset_command(self, node: Node) -> Outcome:
         for child in node.named_children:
-            self.state.variables.pop(_text(child), None)
-            self.state.exported.discard(_text(child))
+            self.state.variables.pop(text_of(child), None)
+            self.state.exported.discard(text_of(child))
         return Outcome()
 
     def _run_function_definition(self, node: Node) -> Outcome:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.state.functions[_text(name)] = body
+            self.state.functions[text_of(name)] = body
         return Outcome()
 
     # branches and loops
 
     def _run_test_command(self, node: Node) -> Outcome:
-        text = _text(node)
+        text = text_of(node)
         if text.startswith("(("):
             return self._run_compound_statement(node)
         double = text.startswith("[[")
@@ -328,7 +283,7 @@ class Interpreter(programs.Shell):
                 after = True
             elif child.type == "elif_clause":
                 split = [one.type for one in child.children].index("then")
-                parts.append((_named(child.children[1:split]), _named(child.children[split + 1 :])))
+                parts.append((named(child.children[1:split]), named(child.children[split + 1 :])))
             elif child.type == "else_clause":
                 parts.append(([], child.named_children))
             elif child.is_named:
@@ -382,15 +337,15 @@ class Interpreter(programs.Shell):
 
     def _run_case_statement(self, node: Node) -> Outcome:
         value = node.child_by_field_name("value")
-        text = self.expansion.text(_text(value), quotes=True) if value is not None else ""
+        text = self.expansion.text(text_of(value), quotes=True) if value is not None else ""
         items = [child for child in node.named_children if child.type == "case_item"]
         if is_unknown(text):
             self.undecided = unknown_names(text)
-            bodies = [lambda item=item: self.run_all(_case(item)[1]) for item in items]
-            takes_all = any("*" in _case(item)[0] for item in items)
+            bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
+            takes_all = any("*" in case(item)[0] for item in items)
             return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
         for item in items:
-            patterns, body = _case(item)
+            patterns, body = case(item)
             if any(fnmatch.fnmatchcase(text, self.expansion.text(pattern, quotes=True)) for pattern in patterns):
                 return self.run_all(body)
         return Outcome()
@@ -402,7 +357,7 @@ class Interpreter(programs.Shell):
         if not any(child.type == "in" for child in raw):
             values = self.state.positional or []
         for value in values[:MOST_ROUNDS]:
-            self.state.assign(_text(name), value)  # type: ignore[arg-type]
+            self.state.assign(text_of(name), value)  # type: ignore[arg-type]
             outcome = self.run(body)  # type: ignore[arg-type]
             if outcome.flow in ("exit", "return"):
                 return outcome
@@ -412,7 +367,7 @@ class Interpreter(programs.Shell):
 
     def _run_c_style_for_statement(self, node: Node) -> Outcome:
         body = node.child_by_field_name("body")
-        inner = re.match(r"for\s*\(\((.*?);(.*?);(.*?)\)\)", _text(node), re.DOTALL)
+        inner = re.match(r"for\s*\(\((.*?);(.*?);(.*?)\)\)", text_of(node), re.DOTALL)
         if not inner or body is None:
             return Outcome()
         self.expansion.number(inner[1])
@@ -434,10 +389,10 @@ class Interpreter(programs.Shell):
         return Outcome(flow="exit")  # a loop that waits for ever
 
     def _run_while_statement(self, node: Node) -> Outcome:
-        body, until = node.child_by_field_name("body"), _text(node).startswith("until")
+        body, until = node.child_by_field_name("body"), text_of(node).startswith("until")
         start = [child.type for child in node.children].index("while" if not until else "until")
         end = node.children.index(body) if body is not None else len(node.children)
-        tests = _named(node.children[start + 1 : end])
+        tests = named(node.children[start + 1 : end])
 
         def condition() -> int | None:
             status = self.run_all(tests).status
@@ -449,14 +404,14 @@ class Interpreter(programs.Shell):
 
     def _run_command(self, node: Node) -> Outcome:
         prefix = [child for child in node.children if child.type == "variable_assignment"]
-        before = {name: self.state.variables.get(name) for name in map(_assigned, prefix)}
+        before = {name: self.state.variables.get(name) for name in map(assigned, prefix)}
         argument_nodes = [child for child in node.children if child.type not in _NO_WORDS]
         for child in node.children:
             if child.type == "herestring_redirect":
-                self.standard_input = self.expansion.text(_text(child)[3:].strip(), quotes=True) + "\n"
+                self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
         arguments = [field for word in joined(argument_nodes) for field in self.expansion.fields(word)]
         for child in prefix:
-            self.assign(_text(child))
+            self.assign(text_of(child))
         if not arguments:
             return Outcome()
         exported, self.state.exported = self.state.exported, {*self.state.exported, *before}
@@ -520,67 +475,6 @@ def _names_of_settings(arguments: list[str]) -> list[str]:
 
 
 _NO_WORDS = ("variable_assignment", "herestring_redirect", "file_redirect", "comment", "heredoc_redirect")
-
-
-def parsed(text: str) -> tuple[Node, list[int]]:
-    """The statements of a text, and by line of them the text's; raises UserError where it is not bash."""
-    held, rows = held_text(re.sub(r"(?:\\\s*)+\Z", "", text))  # after the last backslash nothing goes on
-    root = Parser(_LANGUAGE).parse(held.encode()).root_node
-    if (error := _first_error(root)) is not None:
-        line = rows[error.start_point[0]]
-        raise UserError(
-            f"line {line} of the script cannot be read ('{' '.join(_text(error).split())[:60]}'), it is no bash; paste "
-            "the whole script, or its training command alone",
-            code="not-bash",
-            line=line,
-        )
-    return root, rows
-
-
-def _first_error(node: Node) -> Node | None:
-    if node.type == "ERROR" or node.is_missing:
-        return node if _text(node).strip() or node.is_missing else None
-    errors = (_first_error(child) for child in node.children if child.has_error or child.is_missing)
-    return next((error for error in errors if error is not None), None)
-
-
-def joined(nodes: list[Node]) -> list[str]:
-    """Words as the script writes them; what stands side by side is one."""
-    result, end = list[str](), -1
-    for node in nodes:
-        if node.type in ("in", ";", "comment", "\n"):
-            continue
-        text = _text(node)
-        if result and node.start_byte == end:
-            result[-1] += text
-        else:
-            result.append(text)
-        end = node.end_byte
-    return result
-
-
-def _text(node: Node) -> str:
-    return released_text((node.text or b"").decode())
-
-
-def _named(nodes: list[Node]) -> list[Node]:
-    return [node for node in nodes if node.is_named]
-
-
-def _assigned(node: Node) -> str:
-    return re.split(r"[+\[=]", _text(node), maxsplit=1)[0]
-
-
-def _target(node: Node) -> str:
-    return joined([child for child in node.children if child.type not in (">", ">>", "file_descriptor", ">&", "&>")])[0]
-
-
-def _case(item: Node) -> tuple[list[str], list[Node]]:
-    """The patterns and statements of one case."""
-    types = [child.type for child in item.children]
-    end = types.index(")")
-    patterns = [_text(child) for child in item.children[:end] if child.type not in ("(", "|")]
-    return patterns, _named(item.children[end + 1 :])
 
 
 def _not_decided(names: list[str], line: int) -> UserError:

@@ -19,6 +19,11 @@ def accept(run: Run, stage: Stage, flags: Flags) -> None:
     raise unwritten("parser_check", "accept")
 
 
+def objectives() -> dict[str, list[str]]:
+    """See frameworks.adapter.InstalledParser: it has one."""
+    return {"estimators": [], "losses": []}
+
+
 def defaults() -> dict[str, Any]:
     """What the release takes for each setting that a command leaves out."""
     raise unwritten("parser_check", "defaults")

@@ -1,0 +1,127 @@
+"""The same key of a run file in three frameworks' own words, and what one of them does not have."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from contracts.run_file import Run, Stage
+from frameworks import adapter
+from frameworks.run_settings import Refused
+from recipes.runs import load_run
+from tests.user_errors import refused
+
+RUNS = {"verl": "logicrl/qwen2.5-7b", "trl": "openr1/qwen2.5-1.5b-instruct", "openrlhf": "crosscheck/openrlhf"}
+ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+CORRECTION, OVERLONG = "algorithm.rollout_correction", "reward.reward_kwargs.overlong_buffer_cfg"
+IS = "algo.advantage.is_correction"
+REFUSED = "refused"  # in place of settings
+
+# what is changed: what verl, TRL and OpenRLHF are told
+SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str, dict[str, Any] | str]] = [
+    ({"rollout.top_k": 50}, {f"{ROLLOUT}.top_k": 50}, {"top_k": 50}, {}),
+    (
+        {"objective.clip_ratio": 0.2, "objective.clip_ratio_high": 0.28},
+        {f"{ACTOR}.clip_ratio_low": 0.2, f"{ACTOR}.clip_ratio_high": 0.28},
+        {"epsilon": 0.2, "epsilon_high": 0.28},
+        {"actor.eps_clip_low_high": [0.2, 0.28]},
+    ),
+    (
+        {"objective.policy_loss": "gspo"},
+        {f"{ACTOR}.policy_loss.loss_mode": "gspo"},
+        {"importance_sampling_level": "sequence"},
+        {"actor.policy_loss_type": "gspo"},
+    ),
+    (
+        {"objective.policy_loss": "cispo", "objective.loss_aggregation": "token_mean",
+         "objective.clip_ratio_high": 4.0},
+        {f"{ACTOR}.policy_loss.loss_mode": "cispo", f"{ACTOR}.clip_ratio_high": 4.0},
+        {"loss_type": "cispo", "epsilon_high": 5.0},
+        REFUSED,
+    ),
+    (
+        {"objective.policy_loss": "sapo", "objective.loss_aggregation": "completion_mean"},
+        {f"{ACTOR}.policy_loss.loss_mode": "sapo"},
+        {"loss_type": "sapo"},
+        REFUSED,
+    ),
+    (
+        {"objective.estimator": "rloo", "objective.scale_rewards": None},
+        {"algorithm.adv_estimator": "rloo"},
+        REFUSED,
+        {"algo.advantage.estimator": "rloo"},
+    ),
+    (
+        {"objective.estimator": "reinforce", "objective.scale_rewards": None},
+        {"algorithm.adv_estimator": "reinforce_plus_plus"},
+        REFUSED,
+        {"algo.advantage.estimator": "reinforce"},
+    ),
+    ({"objective.mask_truncated": True}, REFUSED, {"mask_truncated_completions": True}, REFUSED),
+    (
+        {"objective.overlong_buffer": 64, "objective.overlong_penalty": 0.5},
+        {f"{OVERLONG}.len": 64, f"{OVERLONG}.penalty_factor": 0.5, "reward.reward_manager.name": "dapo"},
+        REFUSED,
+        {"reward.overlong_buffer_len": 64, "reward.overlong_penalty_factor": 0.5},
+    ),
+    (
+        {"objective.dynamic_sampling": True},
+        {"algorithm.filter_groups.enable": True, "algorithm.filter_groups.metric": "reward"},
+        REFUSED,
+        {"algo.dynamic_filtering_enable": True},
+    ),
+    (
+        {"objective.sampler_correction": "token", "objective.correction_form": "mask", "objective.correction_low": 0.5,
+         "objective.correction_high": 2.0, "objective.logits_temperature": None},
+        {f"{CORRECTION}.rollout_is": "token", f"{CORRECTION}.rollout_is_threshold": "0.5_2.0"},
+        {"vllm_importance_sampling_mode": "token_mask", "vllm_importance_sampling_clip_min": 0.5,
+         "vllm_importance_sampling_clip_max": 2.0},
+        {f"{IS}_level": "token", f"{IS}_mode": "mask", f"{IS}_threshold": [0.5, 2.0]},
+    ),
+    (
+        {"objective.sampler_correction": "sequence_mean", "objective.correction_low": 0.5,
+         "objective.correction_high": 2.0, "objective.logits_temperature": None},
+        {f"{CORRECTION}.rollout_rs": "seq_mean_k1", f"{CORRECTION}.rollout_rs_threshold": "0.5_2.0"},
+        REFUSED,
+        {f"{IS}_level": "seq", f"{IS}_threshold": [0.5, 2.0]},
+    ),
+    (
+        {"objective.loss_aggregation": "max_length_mean", "objective.loss_length": 4096},
+        {f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum-norm", f"{ACTOR}.loss_scale_factor": 4096},
+        REFUSED,
+        REFUSED,
+    ),
+]  # fmt: skip
+
+
+def changed(framework: str, changes: dict[str, Any]) -> tuple[Run, Stage]:
+    run = load_run(RUNS[framework], "full")
+    stage = run.stages[0]
+    for key, value in changes.items():
+        group, _, name = key.partition(".")
+        before = getattr(stage, group)
+        after = {**before, name: value} if value is not None else {k: v for k, v in before.items() if k != name}
+        stage = dataclasses.replace(stage, **{group: after})
+    return dataclasses.replace(run, stages=(stage,)), stage
+
+
+@pytest.mark.parametrize(("column", "framework"), list(enumerate(("verl", "trl", "openrlhf"), start=1)))
+@pytest.mark.parametrize("row", SPELLINGS, ids=[" ".join(row[0]) for row in SPELLINGS])
+def test_a_key_is_spelled_as_each_framework_does(row: tuple[Any, ...], column: int, framework: str) -> None:
+    expected, speaks = row[column], adapter.load(framework)
+    run, stage = changed(framework, row[0])
+    if expected == REFUSED:
+        with pytest.raises(Refused):
+            speaks.stated_settings(run, stage)
+        return
+    stated = speaks.stated_settings(run, stage)
+    assert {name: stated.get(name) for name in expected} == expected
+
+
+def test_one_completion_per_prompt_has_no_group() -> None:
+    for framework in ("trl", "openrlhf"):
+        run, stage = changed(framework, {"batch.samples_per_prompt": 1})
+        with refused("too-few-samples", key="batch.samples_per_prompt"):
+            adapter.load(framework).stated_settings(run, stage)

@@ -1,0 +1,78 @@
+"""The statements of a script by tree-sitter's grammar of bash, and what is read of them."""
+
+from __future__ import annotations
+
+import re
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from system.errors import UserError
+from translate.shell.scanning import held_text, released_text
+
+_LANGUAGE = Language(tree_sitter_bash.language())
+
+
+def parsed(text: str) -> tuple[Node, list[int]]:
+    """The statements of a text, and by line of them the text's; raises UserError where it is not bash."""
+    held, rows = held_text(re.sub(r"(?:\\\s*)+\Z", "", text))  # after the last backslash nothing goes on
+    root = Parser(_LANGUAGE).parse(held.encode()).root_node
+    if (error := _first_error(root)) is not None:
+        line = rows[error.start_point[0]]
+        raise UserError(
+            f"line {line} of the script cannot be read ('{' '.join(text_of(error).split())[:60]}'), it is no bash; "
+            "paste the whole script, or its training command alone",
+            code="not-bash",
+            line=line,
+        )
+    return root, rows
+
+
+def _first_error(node: Node) -> Node | None:
+    if node.type == "ERROR" or node.is_missing:
+        return node if text_of(node).strip() or node.is_missing else None
+    errors = (_first_error(child) for child in node.children if child.has_error or child.is_missing)
+    return next((error for error in errors if error is not None), None)
+
+
+def joined(nodes: list[Node]) -> list[str]:
+    """Words as the script writes them; what stands side by side is one."""
+    result, end = list[str](), -1
+    for node in nodes:
+        if node.type in ("in", ";", "comment", "\n"):
+            continue
+        text = text_of(node)
+        if result and node.start_byte == end:
+            result[-1] += text
+        else:
+            result.append(text)
+        end = node.end_byte
+    return result
+
+
+def text_of(node: Node) -> str:
+    """A node as the script writes it."""
+    return released_text((node.text or b"").decode())
+
+
+def named(nodes: list[Node]) -> list[Node]:
+    """Those of nodes that are no signs."""
+    return [node for node in nodes if node.is_named]
+
+
+def assigned(node: Node) -> str:
+    """The name that an assignment is of."""
+    return re.split(r"[+\[=]", text_of(node), maxsplit=1)[0]
+
+
+def redirect_target(node: Node) -> str:
+    """The word that a redirection goes to."""
+    return joined([child for child in node.children if child.type not in (">", ">>", "file_descriptor", ">&", "&>")])[0]
+
+
+def case(item: Node) -> tuple[list[str], list[Node]]:
+    """The patterns and statements of one case."""
+    types = [child.type for child in item.children]
+    end = types.index(")")
+    patterns = [text_of(child) for child in item.children[:end] if child.type not in ("(", "|")]
+    return patterns, named(item.children[end + 1 :])

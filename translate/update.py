@@ -1,0 +1,48 @@
+"""A text of an earlier release in the same framework: every setting is kept, under the name that it has today."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from frameworks.command_parser import CommandParser
+from frameworks.command_settings import Flags
+from translate.translation import EXPORTED, Line, Translation, first_reason, shortened, todays_settings
+
+
+def update_settings(
+    parser: CommandParser, settings: Mapping[str, Any], earlier: Mapping[str, Any], release: str
+) -> tuple[Translation, Flags]:
+    """Every setting of a text under its present name; what the pinned release does not have is listed as unknown.
+
+    Args:
+        parser: of the framework.
+        settings: as the text has them.
+        earlier: by setting, a default that the text's release had and the pinned one has not; it is stated.
+        release: the text's, for comments.
+    """
+    translation, flags = Translation(parser.launcher_of_text(settings), parser.framework), Flags()
+    lines: dict[str, Line] = {}
+    for name, value, now in todays_settings(parser, settings):
+        if name.startswith(EXPORTED):
+            translation.exported[name.removeprefix(EXPORTED)] = str(value)
+        if name.startswith(EXPORTED) or parser.is_launcher(name):
+            continue
+        for new, meant in now.items():
+            text, written = shortened(f"{name}={value}"), parser.name_in_command(new)
+            if written is None:
+                reason = first_reason(parser.tables["cannot"], name) if name.startswith("--") else None
+                otherwise = f"no setting of {parser.tables['release']}, by this name"
+                translation.unknown.append((text, f"{reason or otherwise}; left out"))
+            elif new == name or new not in settings:
+                lines[written] = Line(written, meant, "", "" if new == name else text)
+                flags[written] = (meant, new)
+    translation.lines = list(lines.values())
+    stated = {line.setting.lstrip("+") for line in translation.lines}
+    for name, value in earlier.items():
+        if name not in stated and name in parser.defaults and not parser.is_machine(name):
+            translation.lines.append(
+                Line(name, value, "", "", f"the default of {release}, today {parser.defaults[name]}")
+            )
+            flags[name] = (value, name)
+    return translation, flags
