@@ -3,6 +3,7 @@
     python -m analysis.fidelity --output FOLDER [--run simplerl/qwen2.5-math-7b …]
 
 The published values and their sources are in results/reference/fidelity.yaml. A value without a source is an error.
+Where the cited script is in script_settings.yaml, each of its settings has a row, too.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from analysis import reward_fidelity
+from analysis import reward_fidelity, script_fidelity
 from analysis.pages import table_texts
 from analysis.pages.table_texts import Table
 from analysis.reference import FIDELITY as FILE
+from analysis.script_fidelity import DEVIATION, SAME
 from contracts.run_file import Run, Stage
 from grading.extraction import BOX
 from recipes import models, rewards
@@ -29,7 +31,7 @@ from system.yaml_files import read_yaml
 OURS = "ours"
 BOX_NAME = "box"  # where the rewards and the evaluation look first, if not in a tag
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora", "native")
-SAME, DEVIATION, NOT_STATED = "same", "documented deviation", "not stated by the source"
+NOT_STATED = "not stated by the source"
 
 
 class Entry(NamedTuple):
@@ -142,6 +144,12 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
                 code="missing-source", run=run.name, key=f"full.{key}",
             )  # fmt: skip
         table_rows.append(_row(run, key, here, entry))
+    if published is None and run.name in script_fidelity.registered():
+        source = _cited(Entry(None, script_fidelity.registered()[run.name]["source"], "settings"))
+        table_rows += [
+            Row(run.name, f"script: {one.key}", one.here, one.published, source, one.verdict, one.why)
+            for one in script_fidelity.rows(run, known)
+        ]
     no_setting = "the pinned release has no setting for it"
     return table_rows + [
         Row(run.name, one["what"], one["here"], one["published"], one["source"], DEVIATION, no_setting)

@@ -43,8 +43,8 @@ def as_text(translation: Translation, target: CommandParser, head: Sequence[str]
     return "\n".join(text)
 
 
-def _as_words(words: Sequence[str]) -> str:
-    return " ".join(map(_as_word, words))
+def _as_words(command_line: Sequence[str]) -> str:
+    return " ".join(map(_as_word, command_line))
 
 
 def _as_word(word: str) -> str:

@@ -60,7 +60,7 @@ def todays_settings(parser: CommandParser, settings: Mapping[str, Any]) -> list[
     """
     implied, chosen = parser.tables["implied"], parser.tables.get("chosen", {})
     return [
-        (name, value, chosen.get(name, {}).get(value) or (implied.get(name) if value else None)
+        (name, value, chosen.get(name, {}).get(str(value)) or (implied.get(name) if value else None)
          or {parser.todays_name(name): value})
         for name, value in sorted(settings.items(), key=lambda item: item[0] in chosen)
     ]  # fmt: skip

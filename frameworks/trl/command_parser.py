@@ -80,7 +80,7 @@ class TRLCommandParser(command_parser.CommandParser):
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
         reading.note_changed({key: self.extra[key] for key in CHANGED})
         if not reading.get("mask_truncated_completions"):
-            del reading.common["objective.mask_truncated"]
+            del reading.common["objective.mask_truncated"], reading.settings["objective.mask_truncated"]
         schedule = reading.get("lr_scheduler_kwargs")
         if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
             reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
@@ -155,6 +155,7 @@ def _read_batch(reading: Reading) -> None:
         reading.idle["num_train_epochs"] = "it has no effect with max_steps"
     else:
         reading.note("epochs", reading.get("num_train_epochs"), "num_train_epochs")
+        reading.idle["max_steps"] = "below 1 the epochs count"
     if warmup < 1 or "steps" in reading.common:
         reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
     else:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from analysis import fidelity, reward_fidelity
+from analysis import fidelity, reward_fidelity, script_fidelity
 from analysis.fidelity import Entry
 from recipes.runs import load_run, run_names
 from system.yaml_files import read_yaml
@@ -73,3 +73,20 @@ def test_a_reward_that_pays_otherwise_without_a_reason_is_an_error(monkeypatch: 
     monkeypatch.setattr(reward_fidelity, "read_yaml", lambda path: stated)
     with refused("unexplained-deviation", run="tinyzero/grpo-3b", form="multiplication sign"):
         reward_fidelity.rows("tinyzero", ["tinyzero/grpo-3b"])
+
+
+@pytest.mark.parametrize("name", sorted(script_fidelity.registered()))
+def test_every_setting_of_a_cited_script_has_a_row(name: str) -> None:
+    script = script_fidelity.registered()[name]
+    rows = [row for row in fidelity.rows(load_run(name, "full")) if row.key.startswith("script: ")]
+    stated = [row for row in rows if ", a default of " not in row.key]
+    assert len(script["settings"]) == script["flags"] == len(stated)
+    assert {row.verdict for row in rows} <= {"same", "documented deviation", "not applicable"}
+    assert all(row.why for row in rows if row.verdict != "same")
+
+
+def test_a_run_that_differs_from_its_script_without_a_reason_is_refused() -> None:
+    run = load_run("tinyzero/ppo-3b", "full")
+    stage = dataclasses.replace(run.stages[0], rollout={**run.stages[0].rollout, "temperature": 0.7})
+    with refused("unexplained-deviation", key="rollout.temperature"):
+        script_fidelity.rows(dataclasses.replace(run, stages=(stage,)), {})

@@ -471,8 +471,10 @@ def test_a_script_in_the_same_framework_keeps_every_setting(estimator: str) -> N
 
 
 def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
-    words = "actor_rollout_ref.model.override_config.attn_implementation=sdpa reward_model.reward_kwargs.max_resp_len=9"
-    page = run_command(f"python main_ppo.py {words} reward_model.reward_manager=dapo", "verl", "verl")
+    stated_words = (
+        "actor_rollout_ref.model.override_config.attn_implementation=sdpa reward_model.reward_kwargs.max_resp_len=9"
+    )
+    page = run_command(f"python main_ppo.py {stated_words} reward_model.reward_manager=dapo", "verl", "verl")
     assert "    +actor_rollout_ref.model.override_config.attn_implementation=sdpa" in page
     assert "    +reward.reward_kwargs.max_resp_len=9" in page and "    reward.reward_manager.name=dapo" in page
 
@@ -490,8 +492,8 @@ def test_a_script_means_the_defaults_of_its_own_release() -> None:
 
 
 def test_a_choice_of_an_earlier_release_is_todays_settings_wherever_it_stands() -> None:
-    words = ["--algo.advantage.is_correction_type icepop", "--algo.advantage.is_correction_enable"]
-    for one, other in itertools.permutations(words):
+    stated_words = ["--algo.advantage.is_correction_type icepop", "--algo.advantage.is_correction_enable"]
+    for one, other in itertools.permutations(stated_words):
         text = f"python train_ppo_ray.py --advantage_estimator rloo --n_samples_per_prompt 4 {one} {other}"
         page = run_command(text, "openrlhf", "openrlhf")
         assert "--algo.advantage.is_correction_mode mask" in page and "is_correction_mode clip" not in page

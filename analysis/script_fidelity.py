@@ -1,0 +1,139 @@
+"""Every setting of a cited script, and every default that it relied on, beside the run that was made of it.
+
+results/reference/script_settings.yaml holds by run
+
+source     the script, a name in fidelity.yaml
+release    of the framework, whose defaults the script relied on
+flags      how many settings the script states, counted in its text
+settings   each with its value, as the script has it
+reasons    by setting or key, why it is another here, or not there, where fidelity.yaml does not say it
+
+Script and run are read by the translator, in the same keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from contracts.run_file import ROOT, Run
+from frameworks import command_parser
+from frameworks.command_parser import CommandParser, Reading
+from frameworks.earlier_releases import chosen_release, defaults_then
+from frameworks.run_settings import values
+from system.errors import UserError
+from system.yaml_files import read_yaml
+from translate.translation import first_reason, read_settings, same_value
+
+FILE = ROOT / "results" / "reference" / "script_settings.yaml"
+SAME, DEVIATION, NOT_APPLICABLE = "same", "documented deviation", "not applicable"
+OURS_OTHERWISE = {  # keys whose values have other names here, or follow from others
+    **dict.fromkeys(("model", "dataset"), "by this project's name"),
+    **dict.fromkeys(
+        ("batch.samples_per_device", "hardware.gpus", "hardware.nodes", "hardware.sharding", "rollout.engine",
+         "rollout.gpus"), "does not change the update"),
+    "seed": "each seed is its own training", "epochs": "run files count steps", "more.max_samples": "steps say it",
+    "checkpoints": "those that are evaluated",
+}  # fmt: skip
+
+
+class ScriptRow(NamedTuple):
+    """One setting of a script, or one default that it relied on."""
+
+    key: str
+    here: Any
+    published: Any
+    verdict: str
+    why: str
+
+
+def registered() -> dict[str, Any]:
+    """By run, what its script says."""
+    runs: dict[str, Any] = read_yaml(FILE)["runs"]
+    return runs
+
+
+def rows(run: Run, published: Mapping[str, Any]) -> list[ScriptRow]:
+    """A row for each setting of the run's script and for each default of its time that has a key.
+
+    Args:
+        run: at full scale, one of `registered`.
+        published: by key, the entry of fidelity.yaml.
+
+    Raises:
+        UserError: a value differs without a reason.
+    """
+    script = registered()[run.name]
+    parser = command_parser.load(run.framework)
+    then = defaults_then(parser, chosen_release(run.framework, str(script["release"])))
+    stated = script["settings"]
+    reading, labels = read_settings(parser, stated, parser.meant_then(stated, then))
+    own, _ = read_settings(parser, {name: value for name, (value, _) in _own_settings(parser, run).items()})
+    comparison = _Comparison(run, parser, reading, own, script.get("reasons", {}), published)
+    of_flags = [comparison.row_of_flag(name, ", ".join(texts)) for name, texts in labels.items()]
+    unstated = [key for key, names in reading.settings.items() if not any(name in labels for name in names)]
+    return of_flags + [comparison.row_of_key(key, f"{key}, a default of {script['release']}") for key in unstated]
+
+
+def _own_settings(parser: CommandParser, run: Run) -> Mapping[str, tuple[Any, str]]:
+    flags = parser.stated_settings(run, run.stages[0])
+    gpus = {parser.gpus: (run.hardware["gpus"] - run.stages[0].rollout.get("gpus", 0), "")} if parser.gpus else {}
+    return {name.lstrip("+"): setting for name, setting in {**flags, **gpus}.items()}
+
+
+class _Comparison:
+    """One script beside its run."""
+
+    def __init__(
+        self, run: Run, parser: CommandParser, reading: Reading, own: Reading,
+        reasons: Mapping[str, str], published: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.run, self.parser, self.reading, self.own, self.reasons = run, parser, reading, own, reasons
+        self.published = published
+        self.in_file = {**values(run.stages[0]), "model": run.model, "dataset": run.stages[0].dataset}
+
+    def row_of_flag(self, name: str, text: str) -> ScriptRow:
+        """A setting that the script states."""
+        keys = [key for key, settings in self.reading.settings.items() if name in settings]
+        differing = [key for key in keys if self._differs(key)]
+        if keys:
+            return self.row_of_key((differing or keys)[0], text)
+        here = self.own.stated.get(name, self.parser.defaults.get(name))
+        value = self.reading.stated.get(name)
+        if self.parser.is_machine(name) or name.startswith("export "):
+            return ScriptRow(text, None, value, NOT_APPLICABLE, "of the machine, files and logs alone")
+        if name in self.reading.idle:
+            return ScriptRow(text, here, value, SAME, self.reading.idle[name])
+        if name in self.parser.defaults and same_value(here, value):
+            return ScriptRow(text, here, value, SAME, "")
+        reason = self.reasons.get(name) or first_reason(self.parser.tables["cannot"], name)
+        return ScriptRow(text, here, value, NOT_APPLICABLE, self._needed(name, reason))
+
+    def row_of_key(self, key: str, text: str) -> ScriptRow:
+        """A value that has a key."""
+        here, value = self._here(key), self.reading.common[key]
+        if not self._differs(key):
+            return ScriptRow(text, here, value, SAME, "")
+        entry = self.published.get(key)
+        reason = self.reasons.get(key) or (entry.why if entry else "")
+        if not reason and key in OURS_OTHERWISE:
+            return ScriptRow(text, here, value, NOT_APPLICABLE, OURS_OTHERWISE[key])
+        if not reason and entry and same_value(entry.published, here):
+            reason = f"another source states it: {entry.source} {entry.location}"
+        return ScriptRow(text, here, value, DEVIATION, self._needed(key, reason))
+
+    def _differs(self, key: str) -> bool:
+        return not same_value(self._here(key), self.reading.common[key])
+
+    def _here(self, key: str) -> Any:
+        """The run file's value, or what its command amounts to without one."""
+        return self.in_file.get(key, self.own.common.get(key))
+
+    def _needed(self, name: str, reason: str | None) -> str:
+        if not reason:
+            raise UserError(
+                f"{self.run.name}: {name} of its script has no row; add it to the run, or the reason to "
+                f"results/reference/{FILE.name}",
+                code="unexplained-deviation", run=self.run.name, key=name,
+            )  # fmt: skip
+        return reason
