@@ -173,7 +173,10 @@ class _Sorting:
         """Put a setting of the text into the list where it belongs, unless a line has it."""
         translation, rendering, unwritten = self.translation, self.rendering, self.target.tables["unwritten"]
         keys = [key for key, settings in self.reading.settings.items() if name in settings]
-        refused = next((rendering.refused[key] for key in keys if key in rendering.refused), None)
+        part = next((key for key in keys if key in rendering.refused), None)
+        refused = rendering.refused[part] if part else None
+        if part and any(key in self.written for key in keys):  # the others are translated
+            refused = f"{key_meanings()[part]}: {refused}"
         if keys and all(key in LAYOUT for key in keys):
             translation.machine.append(text)
         elif reason := self.reading.reasons.get(name) or refused:

@@ -275,9 +275,12 @@ def _state_correction(flags: CommandSettings, keys: dict[str, Any]) -> None:
     form = keys.get("objective.correction_form", "mask" if by_mean else "truncate")
     if level == "none" or (form == "truncate" and low is high is None and not by_mean):
         return
-    if form == "truncate" and (by_mean or low):
-        what = "sequences that are judged by their mean are dropped or kept" if by_mean else "verl truncates from above"
-        raise refuse(flags.run, "objective.correction_form", f": {what}", "value-not-in-framework")
+    if form == "truncate" and by_mean:
+        text = ": sequences that are judged by their mean are dropped or kept"
+        raise refuse(flags.run, "objective.correction_form", text, "value-not-in-framework")
+    if form == "truncate" and low:
+        text = ": verl truncates from above alone"
+        raise refuse(flags.run, "objective.correction_low", text, "setting-not-in-framework")
     low, high = low or NO_LOWER_BOUND, high or NO_DUAL_CLIP
     if by_mean:  # verl judges by the sampler's probability over the trainer's
         flags.state(f"{CORRECTION}.rollout_rs", "seq_mean_k1", key)

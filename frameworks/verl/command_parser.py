@@ -232,6 +232,9 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
         reading.idle |= {
             one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
         }
+        for one in ("algorithm.lam", "algorithm.gamma"):
+            if reading.common.get("objective.estimator") != "reinforce" or one == "algorithm.lam":
+                reading.idle[one] = "it has no effect with these advantages"
         if not reading.get("trainer.critic_warmup"):
             reading.idle["trainer.critic_warmup"] = "it has no effect without a critic, and is 0"
     _read_correction(reading)
@@ -245,6 +248,7 @@ def _read_correction(reading: Reading) -> None:
     reading.note("objective.sampler_correction", reading.get(level) or "none", level)
     if not reading.get(level):
         reading.idle[bound] = f"it has no effect without {level}"
+        reading.idle[f"{ROLLOUT}.calculate_log_probs"] = "it is of logs alone without a correction"
     else:
         low, _, high = str(reading.get(bound)).rpartition("_")
         reading.note("objective.correction_form", "mask" if low else "truncate", bound, level)

@@ -500,6 +500,13 @@ def test_a_choice_of_an_earlier_release_is_todays_settings_wherever_it_stands() 
         assert "rollout_is_threshold='\"'\"'0.5_5.0" in run_command(text, "openrlhf", "verl")
 
 
+def test_a_bound_that_the_target_has_not_is_listed_and_the_rest_translated() -> None:
+    text = "python train_ppo_ray.py --advantage_estimator rloo --n_samples_per_prompt 4 --enable_vllm_is_correction"
+    page = run_command(text, "openrlhf", "verl")
+    assert "rollout_is=token" in page and "rollout_is_threshold=5.0" in page
+    assert "because lower bound of such weights: verl truncates from above alone" in page
+
+
 def test_a_warm_up_in_steps_stays_one() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
     page = run_command(text + "actor_rollout_ref.actor.optim.lr_warmup_steps=10", "verl", "trl")
