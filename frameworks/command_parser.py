@@ -10,6 +10,7 @@ implied    switches of earlier releases, with what they set today
 chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
 machine    settings that concern the machine: files, logs, memory, speed; each by its name, "*" for a whole group
+needed     settings that a command has to state, with the default of earlier releases
 units      what the numbers of settings count
 unwritten  keys that this framework has no setting for, with what it does instead
 """

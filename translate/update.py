@@ -39,10 +39,15 @@ def update_settings(
                 flags[written] = (meant, new)
     translation.lines = list(lines.values())
     stated = {line.setting.lstrip("+") for line in translation.lines}
-    for name, value in earlier.items():
-        if name not in stated and name in parser.defaults and not parser.is_machine(name):
-            translation.lines.append(
-                Line(name, value, "", "", f"the default of {release}, today {parser.defaults[name]}")
-            )
+    added = {
+        name: (value, f"the default of {release}, today {parser.defaults[name]}") for name, value in earlier.items()
+        if name in parser.defaults and not parser.is_machine(name)
+    }  # fmt: skip
+    needed = {
+        name: (value, "needed today, once the default") for name, value in parser.tables.get("needed", {}).items()
+    }
+    for name, (value, note) in {**added, **needed}.items():
+        if name not in stated:
+            translation.lines.append(Line(name, value, "", "", note))
             flags[name] = (value, name)
     return translation, flags

@@ -476,6 +476,7 @@ def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
     )
     page = run_command(f"python main_ppo.py {stated_words} reward_model.reward_manager=dapo", "verl", "verl")
     assert "    +actor_rollout_ref.model.override_config.attn_implementation=sdpa" in page
+    assert "    actor_rollout_ref.rollout.name=vllm" in page  # which the release wants to be said
     assert "    +reward.reward_kwargs.max_resp_len=9" in page and "    reward.reward_manager.name=dapo" in page
 
 
