@@ -37,7 +37,10 @@ VARIANTS = {
     for name in FORMULAS
 }
 # `ratio` stands in the value of these and is held constant in the gradient, as published
-HELD = ("KL k2, unbiased gradient", "KL k3, unbiased gradient", "CISPO", "CISPO, clipped below")
+HELD = (
+    "KL k2, unbiased gradient", "KL k3, unbiased gradient", "CISPO", "CISPO, clipped below", "DPPO, total variation",
+    "DPPO, KL", "VESPO",
+)  # fmt: skip
 
 
 def flat(name: str, variant: dict[str, Any], batches: list[cases.Batch]) -> np.ndarray:

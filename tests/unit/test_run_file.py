@@ -71,7 +71,7 @@ def test_the_published_values_are_there() -> None:
             lambda c: c["demo"]["evaluation"].update(protocol="rapport"),
             "demo.evaluation.protocol: there is no",
         ),
-        (lambda c: c["demo"]["evaluation"].update(override={"top_k": 1}), "demo.evaluation.override"),
+        (lambda c: c["demo"]["evaluation"].update(override={"beams": 1}), "demo.evaluation.override"),
         (lambda c: c["demo"]["evaluation"].update(override={"prompt": "boxd"}), "demo.evaluation.override"),
         (lambda c: c["demo"]["evaluation"].update(override={"temperature": "hot"}), "'temperature'"),
     ],
