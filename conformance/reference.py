@@ -84,11 +84,11 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
         last = np.eye(mask.shape[1])[mask.sum(1).astype(int) - 1]
         return _whiten(_gae(settings, last * rewards[:, None] - penalty, batch), mask, variant)
     if settings["advantage"] == "reinforce":
-        to_go = np.zeros((len(mask), mask.shape[1] + 1))
+        returns = np.zeros((len(mask), mask.shape[1] + 1))
         last = np.eye(mask.shape[1])[mask.sum(1).astype(int) - 1]
         for t in reversed(range(mask.shape[1])):
-            to_go[:, t] = (last * rewards[:, None] - penalty)[:, t] + settings["gamma"] * to_go[:, t + 1]
-        return _whiten(to_go[:, :-1], mask, variant)
+            returns[:, t] = (last * rewards[:, None] - penalty)[:, t] + settings["gamma"] * returns[:, t + 1]
+        return _whiten(returns[:, :-1], mask, variant)
     after = variant.get("kl_after", False)
     totals = (rewards if after else rewards - penalty.sum(1)).reshape(-1, batch["samples"])
     if settings["advantage"] in named_losses.ESTIMATORS:
