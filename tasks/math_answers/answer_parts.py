@@ -27,6 +27,7 @@ _ASSIGNED = re.compile(r"\s*((?:[a-zA-Z]|\\[a-zA-Z]+)(?:_(?:\w|\{\w+\}))?)\s*=(?
 _NAMED = re.compile(
     r"\s*(\((?:\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*,)+\s*[a-zA-Z](?:_\w|_\{\w+\})?\s*\))\s*(?:=|\\in(?![a-zA-Z]))"
 )
+_POINT = re.compile(r"\s*[A-Z]'?(?:_\w)?\s*(?=\([^()]*,[^()]*\)\s*$)")  # `P(2,3)` for a point
 _INDEX = re.compile(r"_(?:\d|\{\d{1,3}\})$")
 Same = Callable[[str, str], bool]
 
@@ -196,6 +197,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
         answer: in plain notation.
         same: compares two parts.
     """
+    if "matrix" in gold and "matrix" in answer and ("{vmatrix}" in gold) != ("{vmatrix}" in answer):
+        return False  # one is a determinant, which is a number
     rows, other_rows = matrix_cells(gold), matrix_cells(answer)
     if rows and other_rows and (len(rows) > 1 or len(rows[0]) > 1):
         pairs = [pair for both in zip(rows, other_rows, strict=False) for pair in zip(*both, strict=False)]
@@ -204,6 +207,8 @@ def compare(gold: str, answer: str, same: Same) -> bool | None:
     ours, theirs = read_parts(_calculated_set(gold)), read_parts(_calculated_set(answer))
     if ours.kind == "list" and theirs.kind == "leaf" and re.fullmatch(r"\s*\[.*\]\s*", answer):  # as programs print it
         theirs = read_parts(answer.strip()[1:-1])
+    if ours.kind == "tuple" and (point := _POINT.match(answer)):
+        theirs = read_parts(answer[point.end() :])
     if "tuple" in (ours.kind, theirs.kind):
         ours, theirs = (vector_parts(text) or parts for text, parts in ((gold, ours), (answer, theirs)))
     kinds = {ours.kind, theirs.kind}

@@ -95,6 +95,10 @@ _FOR_INTEGERS = re.compile(
     r"(?<=[\w}).])\s*,?\s*(?:\\text\s*\{\s*,?\s*(?:for|where)\s+(?:(?:an|any|all|some|every)\s+)?integers?\s*\}\s*([kmn])"
     r"|(?:\\text\s*\{\s*,?\s*(?:for|where)\s*\}\s*|[,(]\s*)([kmn])\s*\\in\s*\\mathbb\s*\{?\s*Z\s*\}?\s*\)?)$"
 )
+_OVER_SET = re.compile(  # a remark on a formula: `, x \in \mathbb{R}`
+    r"(?<=[\w}).])\s*,\s*(?:\\text\s*\{\s*(?:for|where)\s*\}\s*)?\(?[a-zA-Z](?:\s*,\s*[a-zA-Z])*\s*\\in\s*"
+    r"\\mathbb\s*\{?\s*[NQRC]\s*\}?\)?$"
+)
 _INFINITY = re.compile(r"(?<![a-zA-Z\\])(?:oo|inf|[iI]nfinity)(?![a-zA-Z(_])")
 # What sympy prints
 _SYMPY_INTERVAL = re.compile(r"Interval(\.open|\.Lopen|\.Ropen)?\s*\(([^,()]+),([^,()]+)\)")
@@ -298,7 +302,7 @@ def plain(text: str) -> str:
         text = ", ".join(text[1:-1].split(","))  # a list or a set
     if integers := _FOR_INTEGERS.search(text):
         text = re.sub(rf"(?<![a-zA-Z\\]){integers[1] or integers[2]}(?![a-zA-Z])", "k", text)
-    text = _NUMBER_SET.sub(_number_set, _IN_WORDS.sub(_set_in_words, _FOR_INTEGERS.sub("", text)))
+    text = _NUMBER_SET.sub(_number_set, _IN_WORDS.sub(_set_in_words, _OVER_SET.sub("", _FOR_INTEGERS.sub("", text))))
     text = _ZERO_JOINED.sub(_joined_zero, text)
     text = _INFINITY.sub(r"\\infty", _write_choices(_without_sympy(text)))
     text = _ARC_MINUTES.sub(r"(\1+\\frac{\2}{60})", text)
