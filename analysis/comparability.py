@@ -121,3 +121,10 @@ def unrecorded(result: Result) -> list[str]:
     if not {"problems_sha256", "task_sha256"} & result.settings.keys():
         missing.append("data hash")
     return missing
+
+
+def same_completions(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    """Whether all completions that both tables have are the same, and there are any: those of one model, or a copy."""
+    columns = ["problem_id", "repeat", "completion"]
+    both = first[columns].merge(second[columns], on=columns[:2])
+    return bool(len(both) and both["completion_x"].notna().all() and both["completion_x"].equals(both["completion_y"]))

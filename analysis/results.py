@@ -169,6 +169,12 @@ class RunResults:
         """The provenance of one table of verdicts; empty if there is none."""
         return self.provenance.get(str(paths.record_name(paths.table(Path("graded"), step, benchmark))), {})
 
+    def weights(self, step: int, benchmark: str) -> str | None:
+        """The hash of the model folder that was sampled, if it is recorded."""
+        sampled = self.graded_record(step, benchmark).get("samples")
+        recorded = sampled.get("model_sha256") if isinstance(sampled, dict) else None
+        return recorded if isinstance(recorded, str) else None
+
     def settings_text(self, step: int, benchmark: str) -> str:
         """How a score was asked for, for readers: `protocol demo, prompt boxed`."""
         protocol = (self.graded_record(step, benchmark).get("samples") or {}).get("protocol")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from eval.grade_generations import GradedGenerations, Request
 
 AGAINST = "against"
+RECIPE_OPTIONS = ("rule", "paired_seeds")
+PAIR_OPTIONS = ("candidates", "choose_on_half", "looks", "problems", "posterior")
 
 
 class Comparing(model_options.BenchmarksCommand):
@@ -62,9 +64,19 @@ class Comparing(model_options.BenchmarksCommand):
     "--candidates", type=click.IntRange(1), metavar="N",
     help="Checkpoints of which B was chosen by these scores (default: 1).",
 )  # fmt: skip
+@click.option(
+    "--choose-on-half", is_flag=True, default=None,
+    help="The checkpoint of B's run that is best on half of the problems, compared on the other half.",
+)  # fmt: skip
+@click.option("--looks", type=click.IntRange(2), metavar="N", help="Verdicts that hold however often one looks.")
+@click.option("--problems", type=click.Choice(("same", "like")), help="On these same problems, or on such (default).")
+@click.option("--posterior", is_flag=True, default=None, help="Note the posterior with a uniform prior, too.")
 @click.option("--margin", type=float, metavar="POINTS", help="A loss up to this is not called worse (default: 0).")
 @click.option("--ties", type=click.Choice(TIES), help="Of maj@k (default: as the samples' source has them).")
 @click.option("--rule", type=click.Choice(("last", "chosen")), help="Of recipes: which checkpoint of each run counts.")
+@click.option(
+    "--paired-seeds", is_flag=True, default=None, help="Of recipes: runs of one seed are compared with each other."
+)
 @click.option("--extraction", type=click.Choice([*RULES]), help="Of generations: as in crosszero grade.")
 @graph.workflow_options
 @model_options.model_options
@@ -84,6 +96,10 @@ def command(
     the same of trainings made elsewhere     crosszero compare A0 A1 A2 against B0 B1 B2
     is the best of 20 checkpoints better?    crosszero compare OLD NEW --candidates 20
     is it at most one point worse?           crosszero compare OLD NEW --margin 1
+    is it better on these very problems?     crosszero compare OLD NEW --problems same
+    is the run's best checkpoint better?     crosszero compare OLD RUN/seed-0/step-24 --choose-on-half
+    I look as samples come in: is it?        crosszero compare OLD NEW --looks 64
+    same, with seeds that go together        crosszero compare RUN OTHER_RUN --seeds 0,1,2 --paired-seeds
 
     RUN is such as openr1/qwen2.5-math-7b. Exit status: 0 not worse, 1 worse, 2 not comparable, 3 an
     error.
@@ -99,6 +115,8 @@ def command(
     check_sides(sides)
     kinds = {side.kind for part in sides for side in part}
     check_limit(configuration, kinds)
+    recipes = sides[0][0].kind == TRAININGS or max(map(len, sides)) > 1
+    check_options(wanted, recipes, "sequential" in settings)
     sides = graded_sides(sides, grading, configuration.get("benchmarks") or ())
     wanted |= {"benchmarks": tuple(configuration.get("benchmarks") or ())}
     if sides[0][0].kind == TRAININGS:
@@ -122,6 +140,23 @@ def two_sides(names: Sequence[str]) -> list[list[str]]:
             code="not-two-sides", names=list(names),
         )  # fmt: skip
     return sides
+
+
+def check_options(wanted: Mapping[str, Any], recipes: bool, rounds: bool) -> None:
+    """Refuse options of another kind of comparison; raises UserError.
+
+    Args:
+        wanted: the options that the user chose.
+        recipes: whether recipes are compared, over their seeds.
+        rounds: whether both models are sampled in rounds.
+    """
+    needless = ("margin", *PAIR_OPTIONS) if recipes else (*RECIPE_OPTIONS, *(PAIR_OPTIONS if rounds else ()))
+    kind = "recipes" if recipes else "samples in rounds" if rounds else "two checkpoints"
+    if chosen := [name for name in needless if wanted.get(name)]:
+        raise UserError(
+            f"--{chosen[0].replace('_', '-')} is of no use for a comparison of {kind}: leave it out",
+            code="needless-option", option=chosen[0],
+        )  # fmt: skip
 
 
 def check_limit(configuration: Mapping[str, Any], kinds: Collection[str]) -> None:
@@ -188,8 +223,9 @@ def command_arguments(wanted: Mapping[str, Any], *names: str) -> list[str]:
     arguments = []
     for name in names:
         if (value := wanted.get(name)) not in (None, ()):
-            values = value if isinstance(value, tuple) else (value,)
-            arguments += [f"--{'benchmark' if name == 'benchmarks' else name}", *map(str, values)]
+            values = value if isinstance(value, tuple) else () if value is True else (value,)
+            option = "benchmark" if name == "benchmarks" else name.replace("_", "-")
+            arguments += [f"--{option}", *map(str, values)]
     return arguments
 
 
@@ -211,7 +247,7 @@ def compare_pair(
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
         sides = ["--checkpoint", new.name, "--baseline", baseline.name]
         names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
-        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", "candidates", "ties")
+        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", *PAIR_OPTIONS, "ties")
         status = program.main(["compare", *sides, *names, *arguments, "--output", str(folder)])
     else:
         chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
@@ -239,7 +275,7 @@ def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder,
 
     names = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
     folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
-    arguments = command_arguments(wanted, "benchmarks", "accept", "ties", "rule")
+    arguments = command_arguments(wanted, "benchmarks", "accept", "ties", "rule", "paired_seeds")
     a, b = ([side.name for side in part] for part in sides)
     return program.main(["--a", *a, "--b", *b, *arguments, "--output", str(folder)])
 

@@ -40,7 +40,16 @@ rule compare_pair:
         baseline=lambda wildcards: COMPARISON.compared_samples("baseline"),
         baseline_name=config.get("baseline"),
         options=command_options(
-            config, "benchmarks", "accept", "problems", "margin", "candidates", "ties"
+            config,
+            "benchmarks",
+            "accept",
+            "problems",
+            "margin",
+            "candidates",
+            "choose_on_half",
+            "looks",
+            "posterior",
+            "ties",
         ),
         settings=lambda wildcards: fingerprint(COMPARISON.reference_content()),
     shell:
@@ -121,7 +130,9 @@ rule compare_recipes:
         f"logs/{config['scale']}/compare/recipes.log",
     params:
         base=BASE,
-        options=command_options(config, "benchmarks", "accept", "rule", "ties"),
+        options=command_options(
+            config, "benchmarks", "accept", "rule", "ties", "paired_seeds"
+        ),
         output=lambda wildcards: f"{RESULTS}/compare/recipes/{compared_recipes(wildcards)}",
     shell:
         # Worse (1) and not comparable (2) fail, as in compare_checkpoints.

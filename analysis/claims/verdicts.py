@@ -7,15 +7,27 @@ checkpoint, such as a base model, by its problems.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
 from analysis.claims.heldout_measures import AVERAGE
-from analysis.claims.registry import KINDS, LIMITS, RUNS, Claim, Rule, arguments, is_about_recipe, runs_of
+from analysis.claims.registry import (
+    KINDS,
+    LIMITS,
+    RUNS,
+    STEPS,
+    WHOLE_RUNS,
+    Claim,
+    Rule,
+    arguments,
+    is_about_recipe,
+    runs_of,
+)
 from analysis.results import RunResults
-from analysis.statistics import published_tables
+from analysis.statistics import published_tables, training_seeds
 from analysis.statistics.accuracy_rows import AccuracyCell
 from analysis.statistics.checkpoint_difference import mean_of
 from analysis.statistics.mean_intervals import NotMeasured
@@ -90,12 +102,22 @@ def measure(rule: Rule, runs: Runs, confidence: float = CONFIDENCE) -> Estimate 
     names = runs_of(rule)
     if missing := [name for name in names if not runs.get(name)]:
         return NotMeasured(f"needs {' and '.join(missing)}")
+    if is_about_recipe(rule) and (why := _not_seeds(rule, runs)):
+        return NotMeasured(why)
     rest = {key: value for key, value in arguments(rule).items() if key not in RUNS}
     try:
         of_runs = {"confidence": confidence} if names else {}
         return KINDS[rule["measure"]](*(runs[name] for name in names), **rest, **of_runs)
     except NotMeasured as missing_part:
         return missing_part
+
+
+def _not_seeds(rule: Rule, runs: Runs) -> str:
+    """Why the trainings are not seeds of their own, or end at different steps where a rule says `last`."""
+    own = [runs[name] for name in dict.fromkeys(runs_of(rule))]
+    last = "last" in (rule.get(key) for key in STEPS) or rule["measure"] in WHOLE_RUNS
+    by_side = [training_seeds.obstacle(side, last) for side in own]
+    return next(filter(None, [*by_side, training_seeds.obstacle(list(itertools.chain(*own)), last=False)]), "")
 
 
 def _measure_for_verdict(rule: Rule, runs: Runs, rules: int) -> Estimate | NotMeasured:

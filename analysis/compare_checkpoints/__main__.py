@@ -16,7 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from analysis.compare_checkpoints import (
@@ -31,6 +32,7 @@ from analysis.compare_checkpoints import (
     selection,
     sequential,
 )
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from contracts import steps
 from eval import statistics
 from system.command_line import program_name
@@ -75,22 +77,49 @@ def run_compare(arguments: argparse.Namespace) -> int:
     baseline_samples = locate_samples(arguments.baseline, arguments.results)
     changed = {}
     if baseline_samples is None:
-        row = published_baselines.find(arguments.baseline, stored_checkpoints(arguments.results))
-        result = against_published.compare(
-            checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **levels
-        )
+        result = _against_published(arguments, checkpoint, levels)
     else:
         baseline = graded_checkpoint.read(baseline_samples, arguments.baseline_name or arguments.baseline)
-        result = paired_comparison.compare(
-            checkpoint, baseline, arguments.benchmark, accepted=arguments.accept,
-            ungradable=arguments.ungradable / 100, ties=arguments.ties, **levels,
-        )  # fmt: skip
+        if arguments.choose_on_half:
+            checkpoint, baseline, note = selection.chosen_on_half(samples, baseline)
+        result = _compare_pair(arguments, checkpoint, baseline, levels)
+        if arguments.choose_on_half:
+            result = replace(result, notes=(*result.notes, note))
         changed = comparison_output.all_changed_problems(result, checkpoint, baseline)
-    result = selection.with_selection(result, samples, arguments.candidates, arguments.output)
+    result = selection.with_selection(result, samples, arguments.candidates, arguments.output, arguments.choose_on_half)
     if arguments.output:
         comparison_output.write(result, changed, arguments.output)
     print(FORMATS[arguments.format](result))
     return result.exit_status
+
+
+def _against_published(
+    arguments: argparse.Namespace, checkpoint: GradedCheckpoint, levels: Mapping[str, float]
+) -> comparison.Comparison:
+    for option in ("choose_on_half", "looks", "posterior"):
+        if getattr(arguments, option):
+            raise UserError(
+                f"--{option.replace('_', '-')} needs the samples of both sides, but a published row has none",
+                code="needless-option", option=option,
+            )  # fmt: skip
+    row = published_baselines.find(arguments.baseline, stored_checkpoints(arguments.results))
+    return against_published.compare(
+        checkpoint, row, arguments.benchmark, accepted=arguments.accept, problems=arguments.problems, **levels
+    )
+
+
+def _compare_pair(
+    arguments: argparse.Namespace, checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, levels: Mapping[str, float]
+) -> comparison.Comparison:
+    if arguments.looks:
+        names = comparison.benchmarks_to_compare(checkpoint.tables.keys() | baseline.tables.keys(), arguments.benchmark)
+        return sequential.compare(
+            checkpoint, baseline, names, sequential.Rules(arguments.looks, **levels, stored=True), arguments.accept
+        )
+    return paired_comparison.compare(
+        checkpoint, baseline, arguments.benchmark, accepted=arguments.accept, ungradable=arguments.ungradable / 100,
+        ties=arguments.ties, problems=arguments.problems, with_posterior=arguments.posterior, **levels,
+    )  # fmt: skip
 
 
 def _json_text(result: comparison.Comparison) -> str:
@@ -149,9 +178,20 @@ def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--ties", choices=statistics.TIES, help="of maj@k (default: as the samples' source has them)")
     parser.add_argument(
-        "--problems", choices=against_published.QUESTIONS, default=against_published.LIKE,
-        help="against published figures: better on these same problems, or on problems like these (default)",
+        "--problems", choices=comparison.QUESTIONS, default=comparison.LIKE,
+        help="the question: better on these same problems, or on problems like these (default)",
     )  # fmt: skip
+    parser.add_argument(
+        "--choose-on-half", action="store_true",
+        help="compare the checkpoint of the run that is best on half of the problems, on the other half",
+    )  # fmt: skip
+    parser.add_argument(
+        "--looks", type=int, metavar="N",
+        help="verdicts that hold however often one looks, after 1, 2, 4, … up to N completions per problem",
+    )  # fmt: skip
+    parser.add_argument(
+        "--posterior", action="store_true", help="note the posterior with a uniform prior (Bayes@N), too"
+    )
     parser.add_argument(
         "--output", type=Path, help="folder for comparison.json, comparison.md, comparison.txt and index.html"
     )

@@ -16,7 +16,9 @@ from scipy import optimize, stats
 
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.comparison import (
+    LIKE,
     MARGIN_POINTS,
+    SAME,
     BenchmarkResult,
     Comparison,
     benchmarks_to_compare,
@@ -28,8 +30,6 @@ from analysis.compare_checkpoints.published_baselines import PublishedBaseline, 
 from eval import statistics
 from eval import subset as subsets
 from eval.statistics import Correct, Estimate, significance
-
-SAME, LIKE = QUESTIONS = ("same", "like")  # on these same problems, on problems like these
 
 
 def _own_error(correct: Correct, problems: str) -> tuple[float, float]:
@@ -86,7 +86,7 @@ def _wilson_difference(correct: Correct, score: PublishedScore, problems: str, t
     Args:
         correct: our answers.
         score: the published one.
-        problems: of QUESTIONS.
+        problems: one of comparison.QUESTIONS.
         tail: chance on each side of the interval.
     """
     z = float(stats.norm.isf(tail))

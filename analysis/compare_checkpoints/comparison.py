@@ -12,9 +12,11 @@ from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.compare_checkpoints.pass_at_k_difference import PassDifference
 from analysis.reference import in_order
 from eval.statistics import Estimate, significance
+from eval.statistics.posterior import Posterior
 from system.errors import UserError
 
 ALL = "mean of all"
+SAME, LIKE = QUESTIONS = ("same", "like")  # on these same problems, on problems like these
 MARGIN_POINTS = 0.0  # the default margin: every loss that is beyond chance counts as worse
 
 
@@ -33,7 +35,8 @@ class BenchmarkResult:
     p_adjusted: float | None = None
     detectable: float | None = None  # smallest difference that the test would have found with 80 % power
     detectable_loss: float | None = None  # with a margin, the smallest loss that its test would have found
-    unseen: float = 0.0  # chance that problems that change the other way exist and none is here (skewed_changes)
+    unseen: float = 0.0  # bound of p by the chance that problems that change the other way exist and none is here
+    hidden: float = 0.0  # how much such a problem could change
     margin_excluded: bool | None = None  # whether a loss larger than the margin is excluded, one-sided
     test: str = ""
     gained: int = 0  # problems whose accuracy rose, fell
@@ -43,6 +46,23 @@ class BenchmarkResult:
     bounds: tuple[float, float] | None = None  # of the difference, whatever the ungradable completions are
     passes: tuple[PassDifference, ...] = ()
     reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PooledResult:
+    """All problems of all benchmarks as one set: one question with a level of its own, in no other verdict.
+
+    Attributes:
+        n_problems: of all benchmarks, each with the same weight.
+        difference: as a fraction.
+        p_value: two-sided, not adjusted.
+        verdict: better, worse or cannot tell.
+    """
+
+    n_problems: int
+    difference: Estimate
+    p_value: float
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,9 @@ class Comparison:
     lines: tuple[BenchmarkResult, ...]
     regressions: tuple[MeasureChange, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    always_valid: bool = False  # whether the verdicts hold whenever one looks and stops
+    pooled: PooledResult | None = None
+    posteriors: tuple[Posterior, ...] = ()  # for those who asked; no verdict depends on them
     looks: tuple[dict[str, int], ...] = ()  # repeats by benchmark, each time that this pair was compared
 
     @property
@@ -74,6 +97,11 @@ def _named_estimates(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return {key: value._asdict() if isinstance(value, Estimate) else value for key, value in items}
 
 
+def verdict_of(gap: Estimate, p: float, alpha: float) -> str:
+    """Of one line with this p-value."""
+    return "cannot tell" if p > alpha else "better" if gap.value > 0 else "worse"
+
+
 def with_verdicts(lines: Sequence[BenchmarkResult], alpha: float) -> list[BenchmarkResult]:
     """Holm's adjustment over all tested lines, and their verdicts."""
     adjusted = significance.holm([line.p_value for line in lines if line.p_value is not None])
@@ -83,8 +111,7 @@ def with_verdicts(lines: Sequence[BenchmarkResult], alpha: float) -> list[Benchm
             decided.append(line)
             continue
         p = adjusted.pop(0)
-        direction = "better" if line.difference.value > 0 else "worse"
-        decided.append(replace(line, p_adjusted=p, verdict=direction if p <= alpha else "cannot tell"))
+        decided.append(replace(line, p_adjusted=p, verdict=verdict_of(line.difference, p, alpha)))
     return decided
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis.compare_checkpoints.comparison import ALL, BenchmarkResult, Comparison
+from analysis.compare_checkpoints.comparison import ALL, BenchmarkResult, Comparison, PooledResult
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, correct
 from analysis.compare_checkpoints.other_measures import MeasureChange
 from analysis.pages import page, table_texts
@@ -19,6 +19,7 @@ from analysis.pages.table_texts import interval_text, percent, points
 from analysis.statistics.accuracy_rows import BASE_MARKS
 from contracts import provenance
 from eval.statistics import Estimate
+from eval.statistics.posterior import Posterior
 from system import durable
 from system.text_safety import markdown_text, one_line
 from system.text_table import aligned
@@ -153,7 +154,25 @@ def notes(result: Comparison) -> list[str]:
         )
     if any(line.detectable is not None for line in result.lines):
         lines.append("detectable: the true difference, in points, that this test would have found with 80 % power")
-    return [*lines, *result.notes]
+    return [*lines, *([_pooled_note(result.pooled, result.alpha)] if result.pooled else []), *result.notes,
+            *map(_posterior_note, result.posteriors)]  # fmt: skip
+
+
+def _pooled_note(pooled: PooledResult, alpha: float) -> str:
+    return (
+        f"pooled over all {pooled.n_problems:,} problems: {interval_text(pooled.difference, points)} points, p "
+        f"{p_text(pooled.p_value)}: {pooled.verdict}. One question with a level of its own ({alpha:g}), in no verdict "
+        "above: it counts if it was the question before looking"
+    )
+
+
+def _posterior_note(posterior: Posterior) -> str:
+    texts = [interval_text(side, percent) for side in (posterior.first, posterior.second)]
+    return (
+        f"{posterior.benchmark}: posterior (Bayes@N; prior: each model's chance on each problem is uniform, 0 to 1): "
+        f"baseline {texts[0]} %, checkpoint {texts[1]} %, difference {interval_text(posterior.difference, points)} "
+        f"points, better with probability {posterior.better:.3f} on these same problems; no verdict rests on it"
+    )
 
 
 def _aligned_text(frame: pd.DataFrame) -> str:

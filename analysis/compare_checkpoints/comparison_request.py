@@ -32,8 +32,12 @@ OPTIONS = {  # of the comparing commands, by key of the configuration
     "problems": "--problems",
     "margin": "--margin",
     "candidates": "--candidates",
+    "choose_on_half": "--choose-on-half",
+    "looks": "--looks",
+    "posterior": "--posterior",
     "ties": "--ties",
     "rule": "--rule",
+    "paired_seeds": "--paired-seeds",
 }
 LONGEST = 60  # characters of a model's name in the names of files
 _PLAIN = re.compile(r"[^A-Za-z0-9.]+")
@@ -77,8 +81,9 @@ def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
     """The options of OPTIONS that the configuration sets; the command has the defaults of the others."""
     options = []
     for key in keys:
-        if (value := config.get(key)) is not None:
-            options += [OPTIONS[key], *map(str, value if isinstance(value, list) else [value])]
+        if (value := config.get(key)) is not None and value is not False:
+            values = value if isinstance(value, list) else [] if value is True else [value]
+            options += [OPTIONS[key], *map(str, values)]
     return options
 
 

@@ -10,7 +10,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis.compare_checkpoints import graded_checkpoint
-from eval.statistics import Correct, clusters, mean_bounds, significance, skewed_changes
+from analysis.compare_checkpoints.comparison import LIKE, SAME
+from analysis.statistics.checkpoint_difference import mean_of
+from eval.statistics import (
+    Correct,
+    Estimate,
+    clusters,
+    mean_bounds,
+    mean_difference,
+    same_problems,
+    significance,
+    skewed_changes,
+)
 from eval.statistics.clusters import Codes
 
 Floats = npt.NDArray[np.float64]
@@ -79,6 +90,12 @@ class PairedAnswers:
         names = ("first", "second", "first_ungradable", "second_ungradable")
         return replace(self, **{name: getattr(self, name)[:, :count] for name in names})
 
+    def against_direction(self, gained: bool) -> tuple[Correct, Correct]:
+        """Right answers of both sides, with the ungradable ones counted against a gain, or against a loss."""
+        if gained:
+            return self.first | self.first_ungradable, self.second
+        return self.first, self.second | self.second_ungradable
+
     def beyond(self, counts: Counts, null: float) -> Floats:
         """By cluster, values whose mean is the mean difference less `null`."""
         gaps = clusters.sums(counts / self.repeats - null, self.clusters)
@@ -91,16 +108,18 @@ class PairedTest:
 
     Attributes:
         p_value: two-sided.
-        unseen: the part of it that the number of problems alone sets (eval.statistics.skewed_changes); 0 if unused.
         name: of the test that was used.
+        unseen: the part of it that few problems set (eval.statistics.skewed_changes); 0 if unused.
+        hidden: how much a problem like these, none of which is here, could change the other way.
     """
 
     p_value: float
-    unseen: float
     name: str
+    unseen: float = 0.0
+    hidden: float = 0.0
 
 
-def test(pairs: Sequence[PairedAnswers], margin: float) -> PairedTest:
+def test(pairs: Sequence[PairedAnswers], margin: float, problems: str = LIKE, pooled: bool = False) -> PairedTest:
     """Whether there is a gain or, with a margin, a loss beyond it.
 
     A loss beyond a margin is tested as a loss beyond none: the differences are shifted by the margin, and the same test
@@ -109,26 +128,44 @@ def test(pairs: Sequence[PairedAnswers], margin: float) -> PairedTest:
     Args:
         pairs: one benchmark, or several for the test of their mean.
         margin: a loss up to this fraction counts as none.
+        problems: SAME or LIKE.
+        pooled: instead of the mean of the benchmarks, that of all their problems.
     """
-    gained = sum(float(pair.counts.mean()) / pair.repeats for pair in pairs) > 0
+    weights = [len(pair.counts) if pooled else 1 for pair in pairs]
+    gained = sum(weight * pair.counts.mean() / pair.repeats for weight, pair in zip(weights, pairs, strict=True)) > 0
+    if problems == SAME:
+        sides = [pair.against_direction(gained) for pair in pairs]
+        p = same_problems.p_value(sides, gained, margin, weights)
+        return PairedTest(p, "exact conditional test of these same problems")
     null = 0.0 if gained else -margin
     counts = [pair.lowest_counts if gained else pair.highest_counts for pair in pairs]
     shifted = [pair.beyond(one, null) for one, pair in zip(counts, pairs, strict=True)]
+    if pooled:
+        shifted = [_pooled(shifted, weights)]
     differences = [values + null for values in shifted]
     # Given which problems differ, their signs are symmetric.
     whole = not null and all(pair.repeats == 1 and pair.clusters is None for pair in pairs)
     name = _test_name(pairs, null, whole)
     if sum(float(values.mean()) for values in shifted) * (1 if gained else -1) <= 0:
-        return PairedTest(1.0, 0.0, name)
+        return PairedTest(1.0, name)
     exact = len(pairs) == 1 and not null
     if exact:
         p = significance.permutation(clusters.sums(counts[0], pairs[0].clusters))
     else:
         p = significance.permutation_of_mean(shifted)
     if whole:
-        return PairedTest(p, 0.0, name)
-    skewed = float(skewed_changes.p_values([values[None] for values in differences], null)[0])
-    return PairedTest(max(p, skewed), skewed_changes.chance_of_none(differences, null), name)
+        return PairedTest(p, name)
+    hidden = skewed_changes.headroom([pair.first for pair in pairs], gained)
+    if pooled:
+        hidden = skewed_changes.headroom([np.concatenate([pair.first.mean(axis=1) for pair in pairs])], gained)
+    skewed = skewed_changes.bounds([values[None] for values in differences], hidden, null)
+    return PairedTest(max(p, float(skewed.p_values[0])), name, float(skewed.none[0]), hidden - null)
+
+
+def _pooled(parts: Sequence[Floats], problems: Sequence[int]) -> Floats:
+    """Values by cluster of several benchmarks as one set whose mean is that of all problems."""
+    values = np.concatenate([part * (n / len(part)) for part, n in zip(parts, problems, strict=True)])
+    return np.asarray(values * (len(values) / sum(problems)), dtype=np.float64)
 
 
 def _test_name(pairs: Sequence[PairedAnswers], null: float, whole: bool) -> str:
@@ -144,16 +181,36 @@ def p_value(pairs: Sequence[PairedAnswers], margin: float) -> float:
     return test(pairs, margin).p_value
 
 
-def margin_excluded(pairs: Sequence[PairedAnswers], margin: float, alpha: float) -> bool | None:
+def pooled_difference(pairs: Sequence[PairedAnswers], problems: str) -> Estimate:
+    """The difference on all problems of all benchmarks, with its interval.
+
+    Args:
+        pairs: of each benchmark.
+        problems: SAME or LIKE.
+    """
+    sizes = [len(pair.counts) for pair in pairs]
+    if problems == LIKE:
+        return mean_difference(_pooled([pair.beyond(pair.counts, 0.0) for pair in pairs], sizes))
+    parts = [same_problems.difference((pair.first, pair.second)) for pair in pairs]
+    value = float(np.average([part.value for part in parts], weights=sizes))
+    half = float(np.hypot.reduce([n * (part.high - part.low) / 2 for part, n in zip(parts, sizes, strict=True)]))
+    return Estimate(value, value - half / sum(sizes), value + half / sum(sizes))
+
+
+def margin_excluded(pairs: Sequence[PairedAnswers], margin: float, alpha: float, problems: str = LIKE) -> bool | None:
     """Whether a loss larger than the margin is excluded, one-sided. None without a margin.
 
     Args:
         pairs: one benchmark, or several for their mean.
         margin: a fraction.
         alpha: level.
+        problems: SAME or LIKE.
     """
     if not margin:
         return None
+    if problems == SAME:
+        sides = [pair.against_direction(True) for pair in pairs]
+        return mean_of([same_problems.difference(side, 1 - 2 * alpha) for side in sides]).low > -margin
     return mean_bounds.exceeds([pair.lowest_counts / pair.repeats for pair in pairs], -margin) <= alpha
 
 

@@ -10,18 +10,23 @@ import numpy as np
 from analysis.compare_checkpoints import graded_checkpoint, other_measures, paired_answers, pass_at_k_difference
 from analysis.compare_checkpoints.comparison import (
     ALL,
+    LIKE,
     MARGIN_POINTS,
+    SAME,
     BenchmarkResult,
     Comparison,
+    PooledResult,
     benchmarks_to_compare,
     overall_verdict,
+    verdict_of,
     with_verdicts,
 )
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, same_repeats
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.statistics.checkpoint_difference import mean_of
 from eval import statistics
-from eval.statistics import significance, skewed_changes, smallest_difference
+from eval.statistics import same_problems, significance, skewed_changes, smallest_difference
+from eval.statistics.posterior import posterior
 
 
 def compare(
@@ -34,6 +39,8 @@ def compare(
     accepted: Collection[str] = (),
     ungradable: float = graded_checkpoint.UNGRADABLE,
     ties: str | None = None,
+    problems: str = LIKE,
+    with_posterior: bool = False,
 ) -> Comparison:
     """Compare two checkpoints on the same problems.
 
@@ -46,6 +53,8 @@ def compare(
         accepted: differences that do not prevent the comparison, of graded_checkpoint.ACCEPTABLE.
         ungradable: largest share of ungradable completions on either side that is compared.
         ties: of maj@k, see `pass_at_k_difference.differences`.
+        problems: the question of the verdict: these SAME problems, or problems LIKE these.
+        with_posterior: whether the posterior is wanted, too (eval.statistics.posterior).
 
     Raises:
         UserError: no side has samples of one of the benchmarks.
@@ -62,16 +71,18 @@ def compare(
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(obstacles[name])))
             continue
         passes = pass_at_k_difference.differences(tables[name], ties)
-        line = replace(_benchmark_result(name, answers[name], line_alpha, margin), passes=passes)
+        line = replace(_benchmark_result(name, answers[name], line_alpha, margin, problems), passes=passes)
         first, second = (graded_checkpoint.repeats(side.tables[name]) for side in (baseline, checkpoint))
         lines.append(line if first == second else replace(line, available=(first, second)))
     if len(answers) > 1:
-        lines.append(_mean_result(lines, list(answers.values()), line_alpha, margin))
+        lines.append(_mean_result(lines, list(answers.values()), line_alpha, margin, problems))
     lines = with_verdicts(lines, alpha)
     return Comparison(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines),
         other_measures.compare(tables, alpha),
         tuple(_notes(checkpoint, baseline, lines, answers, accepted, alpha, margin)),
+        pooled=_pooled_result(list(answers.values()), alpha, margin, problems) if len(answers) > 1 else None,
+        posteriors=tuple(posterior(name, pair.first, pair.second) for name, pair in answers.items() if with_posterior),
     )  # fmt: skip
 
 
@@ -104,7 +115,11 @@ def _notes(
             f"the repeats of each problem have one verdict on {', '.join(copies)}, as greedy ones do: they count as one"
         )
     notes += [note for line in lines if (note := _settling_note(line, answers, alpha))]
-    notes += [_unseen_note(line, margin) for line in lines if line.verdict == "cannot tell" and _is_unseen(line, alpha)]
+    notes += [
+        f"{_unseen_note(line, margin)}{_on_same_problems(answers.get(line.benchmark))}"
+        for line in lines
+        if line.verdict == "cannot tell" and _is_unseen(line, alpha)
+    ]
     notes += [_ungradable_note(line) for line in lines if any(line.ungradable) and line.benchmark != ALL]
     notes += [
         f"{line.benchmark}: {line.available[0]} repeats of the baseline and {line.available[1]} of the checkpoint; of "
@@ -115,33 +130,57 @@ def _notes(
     return notes
 
 
-def _benchmark_result(name: str, pair: PairedAnswers, alpha: float, margin: float) -> BenchmarkResult:
+def _benchmark_result(name: str, pair: PairedAnswers, alpha: float, margin: float, problems: str) -> BenchmarkResult:
     """The result on one benchmark, not yet decided."""
     counts, k = pair.counts, pair.repeats
+    (once,) = _without_copies([pair])
+    gap = (
+        same_problems.difference((once.first, once.second))
+        if problems == SAME
+        else statistics.paired_difference(pair.first, pair.second, clusters=pair.clusters)
+    )
     return replace(
-        _tested([pair], alpha, margin), benchmark=name, n_problems=len(counts), repeats=(k, k),
+        _tested([pair], alpha, margin, problems), benchmark=name, n_problems=len(counts), repeats=(k, k),
         baseline=statistics.avg_at_k(pair.first, clusters=pair.clusters),
         checkpoint=statistics.avg_at_k(pair.second, clusters=pair.clusters),
-        difference=statistics.paired_difference(pair.first, pair.second, clusters=pair.clusters),
+        difference=gap,
         gained=int((counts > 0).sum()), lost=int((counts < 0).sum()), ungradable=pair.ungradable, bounds=pair.bounds,
     )  # fmt: skip
 
 
-def _tested(pairs: Sequence[PairedAnswers], alpha: float, margin: float) -> BenchmarkResult:
+def _tested(pairs: Sequence[PairedAnswers], alpha: float, margin: float, problems: str) -> BenchmarkResult:
     """What the test of one benchmark, or of the mean of several, says. Copies of an answer count as one."""
-    pairs = [pair.first_repeats(1) if pair.has_copies else pair for pair in pairs]
-    used, answers = paired_answers.test(pairs, margin), [(pair.first, pair.second) for pair in pairs]
-    smallest = smallest_difference.smallest_detectable
+    pairs = _without_copies(pairs)
+    used, answers = paired_answers.test(pairs, margin, problems), [(pair.first, pair.second) for pair in pairs]
+    detectable: list[float | None]
+    if problems == SAME:
+        detectable = [same_problems.smallest_detectable(answers, alpha) + beyond for beyond in (0.0, margin)]
+    else:
+        detectable = [
+            smallest_difference.smallest_detectable(answers, alpha, margin=beyond)
+            for beyond in ((0.0, margin) if margin else (0.0,))
+        ]
     return BenchmarkResult(
-        ALL, "cannot tell", p_value=used.p_value, unseen=used.unseen, test=used.name,
-        detectable=smallest(answers, alpha),
-        detectable_loss=smallest(answers, alpha, margin=margin) if margin else None,
-        margin_excluded=paired_answers.margin_excluded(pairs, margin, alpha),
+        ALL, "cannot tell", p_value=used.p_value, unseen=used.unseen, hidden=used.hidden, test=used.name,
+        detectable=detectable[0], detectable_loss=detectable[1] if margin else None,
+        margin_excluded=paired_answers.margin_excluded(pairs, margin, alpha, problems),
     )  # fmt: skip
 
 
+def _without_copies(pairs: Sequence[PairedAnswers]) -> list[PairedAnswers]:
+    return [pair.first_repeats(1) if pair.has_copies else pair for pair in pairs]
+
+
+def _pooled_result(pairs: Sequence[PairedAnswers], alpha: float, margin: float, problems: str) -> PooledResult:
+    """All problems as one set."""
+    pairs = _without_copies(pairs)
+    p = paired_answers.test(pairs, margin, problems, pooled=True).p_value
+    gap = paired_answers.pooled_difference(pairs, problems)
+    return PooledResult(sum(len(pair.counts) for pair in pairs), gap, p, verdict_of(gap, p, alpha))
+
+
 def _mean_result(
-    lines: Sequence[BenchmarkResult], pairs: Sequence[PairedAnswers], alpha: float, margin: float
+    lines: Sequence[BenchmarkResult], pairs: Sequence[PairedAnswers], alpha: float, margin: float, problems: str
 ) -> BenchmarkResult:
     """The result on the mean of several benchmarks, not yet decided.
 
@@ -150,10 +189,11 @@ def _mean_result(
         pairs: their answers.
         alpha: level of Holm's first step.
         margin: a loss up to this is not called worse.
+        problems: SAME or LIKE.
     """
     bounds = np.mean([line.bounds for line in lines if line.bounds], axis=0)
     return replace(
-        _tested(pairs, alpha, margin), n_problems=sum(line.n_problems for line in lines),
+        _tested(pairs, alpha, margin, problems), n_problems=sum(line.n_problems for line in lines),
         baseline=mean_of([line.baseline for line in lines if line.baseline]),
         checkpoint=mean_of([line.checkpoint for line in lines if line.checkpoint]),
         difference=mean_of([line.difference for line in lines if line.difference]),
@@ -177,9 +217,10 @@ def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], 
     parts, gap = significance.spread(pair.first, pair.second), line.difference
     if parts is None or gap is None or gap.value == 0 or pair.has_copies:
         return text
-    need = significance.needed(line.n_problems, abs(gap.value), parts, alpha)
+    hidden = line.hidden or skewed_changes.MOST
+    need = significance.needed(line.n_problems, abs(gap.value), parts, alpha, hidden=hidden)
     more = (
-        f"{need.repeats:,} repeats"
+        f"{need.repeats:,} repeats ({line.n_problems * max(0, need.repeats - pair.repeats):,} completions more a side)"
         if need.repeats
         else f"about {need.problems:,} problems with one repeat each; no number of repeats does"
     )
@@ -194,12 +235,24 @@ def _is_unseen(line: BenchmarkResult, alpha: float) -> bool:
 
 def _unseen_note(line: BenchmarkResult, margin: float) -> str:
     assert line.difference is not None
-    hidden, lost = skewed_changes.HIDDEN, line.difference.value < 0
+    hidden, lost = line.hidden, line.difference.value < 0
     gap = abs(line.difference.value) - (margin if lost else 0.0)
+    share = gap / (hidden + gap)
     return (
-        f"{line.benchmark}: too few problems for so small a difference; if {100 * gap / (hidden + gap):.0f} % of the "
-        f"problems like these {'gain' if lost else 'lose'} {100 * hidden:g} points, there is none on average, and "
-        f"{line.n_problems:,} problems have none of them with a chance of {100 * line.unseen:.0f} %"
+        f"{line.benchmark}: too few problems for so small a difference; if {100 * share:.0f} % of the problems like "
+        f"these {'gain' if lost else 'lose'} {100 * hidden:.0f} points, there is none on average, and "
+        f"{line.n_problems:,} problems have none of them with a chance of {100 * (1 - share) ** line.n_problems:.0f} %"
+    )
+
+
+def _on_same_problems(pair: PairedAnswers | None) -> str:
+    """The difference by the question that has no such limit, as the end of a note."""
+    if pair is None or pair.repeats < 2 or pair.has_copies:
+        return ""
+    gap = same_problems.difference((pair.first, pair.second))
+    return (
+        f"; on these same problems the difference is {100 * gap.value:+.1f} [{100 * gap.low:+.1f}, "
+        f"{100 * gap.high:+.1f}] points (--problems same)"
     )
 
 

@@ -12,11 +12,64 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from analysis import hash_order
+from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.comparison import Comparison
+from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from contracts import steps
+from system.errors import UserError
 
 
-def with_selection(result: Comparison, samples: Path, candidates: int, folder: Path | None) -> Comparison:
+def chosen_on_half(samples: Path, baseline: GradedCheckpoint) -> tuple[GradedCheckpoint, GradedCheckpoint, str]:
+    """The best checkpoint of a run on half of the problems, and both sides on the other half.
+
+    Args:
+        samples: of any of the run's checkpoints.
+        baseline: the other side.
+
+    Returns:
+        Checkpoint and baseline with the problems that did not choose, and a note.
+    """
+    folders = (
+        [folder for step, folder in steps.folders(samples.parent).items() if step > 0] if steps_of(samples) else []
+    )
+    if len(folders) < 2:
+        raise UserError(
+            f"--choose-on-half needs a run with several evaluated checkpoints, but {samples} is of none; leave it out",
+            code="nothing-to-choose", path=str(samples),
+        )  # fmt: skip
+    candidates = [graded_checkpoint.read(folder, f"{samples.parent}/{folder.name}") for folder in folders]
+    best = max(candidates, key=_accuracy_on_first_half)
+    note = (
+        f"{best.name} is the best of {len(candidates)} checkpoints on half of the problems; it is compared on the "
+        "other half, which did not choose it"
+    )
+    return _on_half(best, 1), _on_half(baseline, 1), note
+
+
+def _accuracy_on_first_half(checkpoint: GradedCheckpoint) -> float:
+    tables = [table for table in _on_half(checkpoint, 0).tables.values() if len(table)]
+    return float(np.mean([table["verdict"].eq("correct").mean() for table in tables]))
+
+
+def _on_half(checkpoint: GradedCheckpoint, half: int) -> GradedCheckpoint:
+    """A checkpoint's samples of half of the problems, by their names; problems of one cluster are in one half."""
+    tables, settings = {}, {}
+    for name, table in checkpoint.tables.items():
+        groups = table["problem_id"].astype(str)
+        if "cluster" in table:
+            groups = table["cluster"].astype(object).where(table["cluster"].notna(), groups)
+        tables[name] = table[[hash_order.half(group) == half for group in groups]].reset_index(drop=True)
+        size, whole = tables[name]["problem_id"].nunique(), table["problem_id"].nunique()
+        settings[name] = checkpoint.settings[name] | {"subset": {"size": size, "whole": whole, "chosen": "by halves"}}
+    return replace(checkpoint, tables=tables, settings=settings)
+
+
+def with_selection(
+    result: Comparison, samples: Path, candidates: int, folder: Path | None, chosen: bool = False
+) -> Comparison:
     """The comparison with notes on what was looked at before.
 
     Args:
@@ -24,22 +77,24 @@ def with_selection(result: Comparison, samples: Path, candidates: int, folder: P
         samples: of its checkpoint.
         candidates: checkpoints over which the level was corrected.
         folder: of the stored comparison, in which an earlier one of the pair may be.
+        chosen: whether the checkpoint was chosen on other problems.
     """
     notes, looks = [], _earlier_looks(result, folder)
     others = [step for step in steps.folders(samples.parent) if step > 0] if steps_of(samples) else []
     if candidates > 1:
         notes.append(f"the level is divided by {candidates} candidates, of which this checkpoint was chosen")
-    elif len(others) > 1:
+    elif len(others) > 1 and not chosen:
         notes.append(
             f"{len(others)} checkpoints of this run are evaluated: if this one was chosen by these scores, the best of "
-            f"equal ones is often called better; valid are --candidates {len(others)}, and for recipes --rule chosen, "
-            "which chooses on the other half of the problems"
+            f"equal ones is often called better; valid are --candidates {len(others)}, --choose-on-half, and for "
+            "recipes --rule chosen"
         )
-    if looks:
+    if looks and not result.always_valid:
         text = "; ".join(", ".join(f"{name} × {k}" for name, k in look.items()) for look in looks)
         notes.append(
             f"this pair was compared before with other samples ({text}): verdicts after several looks are false more "
-            f"often than {100 * result.alpha:g} %; sampling in rounds (sequential=N) is valid whenever one stops"
+            f"often than {100 * result.alpha:g} %; --looks N, with at most N completions per problem, is valid "
+            "whenever one stops"
         )
     return replace(result, notes=(*result.notes, *notes), looks=(*looks, _look(result.to_json())))
 

@@ -14,6 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pandas as pd
+
 from analysis.compare_checkpoints import comparison, comparison_output, graded_checkpoint
 from analysis.compare_checkpoints.comparison import MARGIN_POINTS, BenchmarkResult, Comparison
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
@@ -37,11 +39,13 @@ class Rules:
         most: completions per problem after which no more are sampled.
         alpha: chance of any false verdict, whenever one stops.
         margin: a loss up to this fraction is not called worse.
+        stored: whether samples that there are were looked at, instead of sampled for this.
     """
 
     most: int
     alpha: float = significance.ALPHA
     margin: float = MARGIN_POINTS / 100
+    stored: bool = False
 
     @property
     def rounds(self) -> list[int]:
@@ -64,7 +68,8 @@ def judge_benchmark(name: str, answers: PairedAnswers, rules: Rules) -> Benchmar
     planned, (n, k) = len(rules.rounds), answers.first.shape
     return BenchmarkResult(
         name, "cannot tell", n, (k, k), statistics.avg_at_k(answers.first), statistics.avg_at_k(answers.second),
-        e_process.interval(observed, planned), e_process.p_value(lowest, highest, planned, rules.margin),
+        e_process.interval(observed, planned),
+        e_process.p_value(lowest, highest, planned, rules.margin, float(answers.first.mean())),
         test=TEST, gained=int((answers.counts > 0).sum()), lost=int((answers.counts < 0).sum()),
         ungradable=answers.ungradable, bounds=answers.bounds,
         margin_excluded=_excludes_loss(lowest, planned, rules) if rules.margin else None,
@@ -77,7 +82,11 @@ def _excludes_loss(lowest: Sequence[e_process.Floats], planned: int, rules: Rule
 
 
 def compare(
-    checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, names: Collection[str], rules: Rules
+    checkpoint: GradedCheckpoint,
+    baseline: GradedCheckpoint,
+    names: Collection[str],
+    rules: Rules,
+    accepted: Collection[str] = (),
 ) -> Comparison:
     """The comparison after the rounds so far; Holm's correction is over the benchmarks.
 
@@ -86,20 +95,28 @@ def compare(
         baseline: the one to compare it with.
         names: the benchmarks.
         rules: of the rounds.
+        accepted: what may differ, of graded_checkpoint.ACCEPTABLE.
     """
     lines = []
     for name in in_order(names):
-        if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name):
+        if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name, accepted):
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(reasons)))
         else:
-            answers = PairedAnswers.read((baseline.tables[name], checkpoint.tables[name]))
+            answers = PairedAnswers.read(_first_repeats((baseline.tables[name], checkpoint.tables[name]), rules.most))
             lines.append(judge_benchmark(name, answers, rules))
     lines = comparison.with_verdicts(lines, rules.alpha)
     compared = [line.benchmark for line in lines if line.difference]
     notes = graded_checkpoint.conditions(checkpoint, compared)
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, compared)
     used = sum(line.n_problems * (line.repeats[0] or 0) for line in lines)
-    if planned := sum(line.n_problems * rules.most for line in lines):
+    planned = sum(line.n_problems * rules.most for line in lines)
+    if rules.stored:
+        rounds = ", ".join(map(str, rules.rounds))
+        notes.append(
+            f"looks after {rounds} completions per problem, as far as they are stored: intervals and p-values hold "
+            "whenever one stops, if these numbers were fixed before the first look"
+        )
+    elif planned:
         notes.append(
             f"sampled in rounds until clear: {used:,} completions a side, of {planned:,} with {rules.most} per problem "
             f"({100 * (1 - used / planned):.0f} % saved); intervals and p-values hold whenever one stops"
@@ -108,8 +125,16 @@ def compare(
         notes.append(f"both sides have the same completions on {', '.join(same)}: the same model, or a copy of it")
     verdict = comparison.overall_verdict(lines)
     return Comparison(
-        checkpoint.name, baseline.name, True, rules.alpha, rules.margin, verdict, tuple(lines), notes=tuple(notes)
-    )
+        checkpoint.name, baseline.name, True, rules.alpha, rules.margin, verdict, tuple(lines), notes=tuple(notes),
+        always_valid=True,
+    )  # fmt: skip
+
+
+def _first_repeats(tables: tuple[pd.DataFrame, pd.DataFrame], most: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """As many repeats as both sides have, the first that were sampled."""
+    fewest = min(most, *map(graded_checkpoint.repeats, tables))
+    first, second = (table[table.groupby("problem_id").cumcount() < fewest] for table in tables)
+    return first, second
 
 
 def undecided_benchmarks(result: Comparison) -> list[str]:

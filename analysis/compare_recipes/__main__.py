@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.compare_checkpoints import exit_status
-from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_runs
+from analysis.compare_recipes import cheapest_design, pass_at_k_difference, training_cost, training_runs
 from analysis.compare_recipes.training_runs import CHOSEN, LAST
 from analysis.pages.table_texts import interval_text, markdown, percent, points
 from analysis.statistics import recipe_difference
@@ -30,6 +30,7 @@ from system import durable
 from system.command_line import program_name
 from system.errors import UserError
 
+WELCH, CROSSED = "B less A, Welch (points)", "crossed effects (points)"
 RULE_TEXTS = {
     LAST: "the last checkpoint of each run ({steps})",
     CHOSEN: "on each half of the problems, the checkpoint that is best on the other half",
@@ -51,33 +52,41 @@ def parse_arguments(command_line: Sequence[str] | None = None) -> argparse.Names
         "--rule", choices=training_runs.RULES, default=LAST,
         help="which checkpoint: the last, or for each half of the problems the best on the other half",
     )  # fmt: skip
+    parser.add_argument(
+        "--paired-seeds", action="store_true",
+        help="compare the runs of each seed that both sides share with each other; decide this before looking",
+    )  # fmt: skip
     parser.add_argument("--ties", choices=TIES, help="of maj@k (default: as the samples' source has them)")
     parser.add_argument("--accept", nargs="+", choices=training_runs.ACCEPTABLE, default=[], help="what may differ")
     parser.add_argument("--alpha", type=float, default=ALPHA)
     parser.add_argument("--difference", type=float, default=2.0, metavar="POINTS", help="to plan for (default: 2)")
-    parser.add_argument("--training-cost", type=float, default=1.0, help="of one training, in any unit (default: 1)")
-    parser.add_argument("--sample-cost", type=float, default=1e-5, help="of one completion (default: 0.00001)")
+    parser.add_argument(
+        "--training-cost", type=float, help="of one training, in any unit (default: the recorded GPU-hours, else 1)"
+    )
+    parser.add_argument(
+        "--sample-cost", type=float, help="of one completion in that unit (default: 0.00001 of a training)"
+    )
     parser.add_argument("--output", type=Path, help="folder for recipes.json and recipes.md")
     arguments = parser.parse_args(command_line)
     if not (0 < arguments.alpha < 1 and 0 < arguments.difference <= 100):
         raise UserError(
             "--alpha has to be between 0 and 1, --difference above 0 points, up to 100", code="argument-out-of-range"
         )
-    if min(arguments.training_cost, arguments.sample_cost) < 0:
+    if min(arguments.training_cost or 0, arguments.sample_cost or 0) < 0:
         raise UserError("--training-cost and --sample-cost should not be negative", code="argument-out-of-range")
     return arguments
 
 
-def difference_frame(results: Sequence[RecipeResult]) -> pd.DataFrame:
-    """The table of the comparison, as texts."""
-    return pd.DataFrame(
+def difference_frame(results: Sequence[RecipeResult], paired: bool = False) -> pd.DataFrame:
+    """The table of the comparison, as texts; with paired seeds there is one test."""
+    frame = pd.DataFrame(
         {
             "benchmark": line.benchmark,
             "runs": f"{line.seeds[0]} / {line.seeds[1]}",
             "A (%)": percent(line.means[0]),
             "B (%)": percent(line.means[1]),
-            "B less A, Welch (points)": interval_text(line.welch.difference, points),
-            "crossed effects (points)": interval_text(line.crossed.difference, points),
+            WELCH: interval_text(line.welch.difference, points),
+            CROSSED: interval_text(line.crossed.difference, points),
             "df": f"{line.welch.df:.1f} / {line.crossed.df:.1f}",
             "p (Holm)": f"{line.p_adjusted:.4f}",
             "detectable": f"±{100 * line.detectable:.1f}",
@@ -85,19 +94,21 @@ def difference_frame(results: Sequence[RecipeResult]) -> pd.DataFrame:
         }
         for line in results
     )
+    return frame.drop(columns=CROSSED).rename(columns={WELCH: "B less A, paired (points)"}) if paired else frame
 
 
-def pass_at_k_frame(by_measure: Mapping[str, Sequence[RecipeResult]]) -> pd.DataFrame:
+def pass_at_k_frame(by_measure: Mapping[str, Sequence[RecipeResult]], paired: bool = False) -> pd.DataFrame:
     """The table of pass@k and maj@k, as texts: each recipe's mean over its runs, and their difference.
 
     Args:
         by_measure: a line per benchmark, by measure.
+        paired: whether seeds are.
     """
-    columns = ["benchmark", "A (%)", "B (%)", "B less A, Welch (points)", "crossed effects (points)"]
     whole = pd.concat(
-        [difference_frame(lines)[columns].assign(measure=measure) for measure, lines in by_measure.items()]
+        [difference_frame(lines, paired).assign(measure=measure) for measure, lines in by_measure.items()]
     )
-    return whole[["benchmark", "measure", *columns[1:]]].sort_values("benchmark", kind="stable")
+    columns = [name for name in map(str, whole.columns) if name.endswith(("(%)", "(points)"))]
+    return whole[["benchmark", "measure", *columns]].sort_values("benchmark", kind="stable")
 
 
 def components_frame(results: Sequence[RecipeResult]) -> pd.DataFrame:
@@ -116,6 +127,7 @@ def report_text(
     by_measure: Mapping[str, Sequence[RecipeResult]],
     problem_counts: Mapping[str, int],
     steps: str,
+    pairing: str,
 ) -> str:
     """The whole comparison in Markdown.
 
@@ -125,27 +137,37 @@ def report_text(
         by_measure: likewise for pass@k and maj@k.
         problem_counts: number of problems by benchmark.
         steps: of the runs' last checkpoints, in words.
+        pairing: of the seeds, in words.
     """
     parts = [
-        markdown(difference_frame(results)),
+        markdown(difference_frame(results, arguments.paired_seeds)),
         f"Rule: {RULE_TEXTS[arguments.rule].format(steps=steps)}. "
-        "A verdict holds for new seeds and new problems: both tests have to find "
-        f"it after Holm's correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power at "
-        "these degrees of freedom.",
+        "A verdict holds for new seeds and new problems: "
+        f"{'the test has' if arguments.paired_seeds else 'both tests have'} to find it after Holm's correction at "
+        f"{arguments.alpha:g}. detectable: the true difference found with 80 % power.",
+        pairing,
     ]
     if min(seeds for line in results for seeds in line.seeds) == 2:
-        parts += ["Two seeds on a side: p-values are doubled, as the spread of two says little; train a third."]
+        parts += ["Two seeds on a side: p-values are tripled, as the spread of two says little; train a third."]
     if by_measure:
         parts += ["\nSeveral samples per problem (95 % intervals, not adjusted, no verdict):\n"]
-        parts += [markdown(pass_at_k_frame(by_measure))]
+        parts += [markdown(pass_at_k_frame(by_measure, arguments.paired_seeds))]
     if len(components := components_frame(results)):
-        costs = (arguments.training_cost, arguments.sample_cost)
+        cost = training_cost.recorded([*arguments.a, *arguments.b])
+        if arguments.training_cost is not None:
+            cost = training_cost.Cost(arguments.training_cost, "as --training-cost counts")
+        of_sample = 1e-5 * cost.amount if arguments.sample_cost is None else arguments.sample_cost
         parts += ["\nStandard deviations on one problem, in points:\n", markdown(components)]
-        parts += [f"Runs and samples that find a difference of {arguments.difference:g} points:\n"]
         parts += [
-            cheapest_design.design_lines(results, problem_counts, arguments.difference / 100, costs, arguments.alpha)
+            f"Runs and samples that find a difference of {arguments.difference:g} points, the cheapest for both sides "
+            f"(a training costs {cost.amount:.3g}, a completion {of_sample:.2g}; in {cost.unit}):\n"
         ]
-    return "\n".join(parts) + "\n"
+        parts += [
+            cheapest_design.design_lines(
+                results, problem_counts, arguments.difference / 100, (cost.amount, of_sample), arguments.alpha
+            )
+        ]
+    return "\n".join(filter(None, parts)) + "\n"
 
 
 def verdict_on_b(results: Sequence[RecipeResult]) -> str:
@@ -158,6 +180,7 @@ def write(folder: Path | None, arguments: argparse.Namespace, text: str, **conte
     """Write recipes.json and recipes.md, if a folder is named."""
     if folder:
         sides = {"a": list(map(str, arguments.a)), "b": list(map(str, arguments.b)), "rule": arguments.rule}
+        sides |= {"paired_seeds": arguments.paired_seeds}
         durable.write_text(folder / "recipes.json", json.dumps(sides | content, indent=2) + "\n")
         durable.write_text(folder / "recipes.md", text)
         print((folder / "recipes.md").resolve())
@@ -172,18 +195,49 @@ def steps_text(recipes: Sequence[training_runs.GradedRecipe]) -> str:
     return "; ".join(sides)
 
 
+def pairing_text(recipes: Sequence[training_runs.GradedRecipe], paired: bool) -> str:
+    """Whether seeds are paired, which question that answers, and how alike runs of one seed are; empty if none is.
+
+    Args:
+        recipes: both.
+        paired: whether runs of one seed are compared with each other.
+    """
+    numbers = [training_runs.training_seeds(recipe) for recipe in recipes]
+    if not all(numbers[0]) or sorted(numbers[0]) != sorted(numbers[1]):
+        return ""
+    a, b = training_runs.clustered_answers(training_runs.paired_by_seed(recipes))
+    alike = recipe_difference.seed_correlation(a, b)
+    text = f"correlation of the accuracies of one seed: {alike:+.2f} over {len(numbers[0])} seeds"
+    if paired:
+        return (
+            "Seeds are paired: the test is of the differences between trainings of one seed, so luck that a seed gives "
+            f"both sides does not count ({text}). It answers the same question, how large the mean difference is over "
+            "new seeds, and is valid if pairing was decided before looking at the results."
+        )
+    return (
+        "Seeds are not paired: the test supposes that trainings of one seed are as independent as of two, though both "
+        f"sides have the same seeds ({text}). Where they are alike, --paired-seeds finds smaller differences; decide "
+        "that before looking."
+    )
+
+
 def run_compare(arguments: argparse.Namespace) -> int:
     """Compare, print and write; returns the exit status."""
     recipes = training_runs.comparable_recipes(
         [arguments.a, arguments.b], arguments.rule, arguments.benchmark, arguments.accept
     )
+    paired = arguments.paired_seeds
+    if paired:
+        recipes = training_runs.paired_by_seed(recipes)
     a, b = training_runs.clustered_answers(recipes)
-    by_measure = pass_at_k_difference.compare(recipes[0], recipes[1], arguments.ties)
-    results = recipe_difference.compare(a, b, arguments.alpha)
+    by_measure = pass_at_k_difference.compare(recipes[0], recipes[1], arguments.ties, paired)
+    results = recipe_difference.compare(a, b, arguments.alpha, paired)
     verdict = verdict_on_b(results)
     status = exit_status.WORSE if verdict == "worse" else exit_status.NOT_WORSE
     problem_counts = {name: len(runs[0]) for name, runs in a.items()}
-    text = report_text(arguments, results, by_measure, problem_counts, steps_text(recipes))
+    text = report_text(
+        arguments, results, by_measure, problem_counts, steps_text(recipes), pairing_text(recipes, paired)
+    )
     text += f"\nB is compared with A: {verdict}\n"
     print(text, end="")
     passes = {measure: _as_plain_data(lines) for measure, lines in by_measure.items()}

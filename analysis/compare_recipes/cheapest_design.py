@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.statistics import recipe_difference
+from analysis.statistics import recipe_difference, recipe_power
 from analysis.statistics.recipe_difference import Components, RecipeResult
-from eval.statistics import Estimate
+from eval.statistics.significance import POWER
 
 SEEDS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 REPEATS = (1, 2, 4, 8, 16, 32, 64)
@@ -27,8 +26,8 @@ class Design:
     cost: float
 
 
-def expected_test(parts: Components, seeds: int, problems: int, repeats: int) -> recipe_difference.Test:
-    """The error and degrees of freedom that a design has by these components.
+def expected_noise(parts: Components, seeds: int, problems: int, repeats: int) -> recipe_power.Noise:
+    """What hides a difference in a design, by these components.
 
     Args:
         parts: components of variance.
@@ -37,10 +36,8 @@ def expected_test(parts: Components, seeds: int, problems: int, repeats: int) ->
         repeats: completions per problem and run.
     """
     rest = parts.seed_problem + parts.sampling / repeats
-    seed_variance, problem_variance = 2 / seeds * (parts.seed + rest / problems), 2 * parts.recipe_problem / problems
-    variance = seed_variance + problem_variance
-    df = variance**2 / (seed_variance**2 / (2 * seeds - 2) + problem_variance**2 / (problems - 1)) if variance else 1.0
-    return recipe_difference.Test(math.sqrt(variance), df, 1.0, Estimate(0.0, 0.0, 0.0))
+    of_problems = 2 * parts.recipe_problem / problems
+    return recipe_power.Noise((seeds, seeds), parts.seed + rest / problems, of_problems, problems - 1.0)
 
 
 def cheapest(
@@ -61,9 +58,10 @@ def cheapest(
         cost = 2 * seeds * (costs[0] + n * repeats * costs[1])
         if best and cost >= best.cost:
             continue
-        smallest = recipe_difference.detectable(expected_test(parts, seeds, n, repeats), alpha)
-        if smallest <= difference:
-            best = Design(seeds, n, repeats, smallest, cost)
+        level = alpha / recipe_difference.penalty(seeds)
+        noise = expected_noise(parts, seeds, n, repeats)
+        if recipe_power.power(noise, difference, level) >= POWER:
+            best = Design(seeds, n, repeats, recipe_power.detectable(noise, level), cost)
     return best
 
 

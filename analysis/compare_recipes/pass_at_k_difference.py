@@ -11,7 +11,9 @@ from analysis.statistics import recipe_difference
 from analysis.statistics.recipe_difference import RecipeResult
 
 
-def compare(a: GradedRecipe, b: GradedRecipe, ties: str | None = None) -> dict[str, list[RecipeResult]]:
+def compare(
+    a: GradedRecipe, b: GradedRecipe, ties: str | None = None, paired: bool = False
+) -> dict[str, list[RecipeResult]]:
     """The measures of both recipes, a line per benchmark; nothing where there is one completion per problem.
 
     The tests are those of accuracies (recipe_difference.compare), with a measure's value per problem for the accuracy.
@@ -20,6 +22,7 @@ def compare(a: GradedRecipe, b: GradedRecipe, ties: str | None = None) -> dict[s
         a: the runs of recipe A.
         b: likewise of recipe B, with the same benchmarks, problems and repeats.
         ties: of maj@k, one of statistics.TIES; by default see `pass_at_k_difference.ties_of`.
+        paired: see recipe_difference.compare.
     """
     by_measure: dict[str, list[RecipeResult]] = {}
     for benchmark in a:
@@ -30,7 +33,7 @@ def compare(a: GradedRecipe, b: GradedRecipe, ties: str | None = None) -> dict[s
         values = [[_values_by_measure(run, tie_rule) for run in recipe[benchmark]] for recipe in (a, b)]
         for measure in values[0][0]:
             first, second = ({benchmark: [run[measure][:, None] for run in side]} for side in values)
-            by_measure.setdefault(measure, []).extend(recipe_difference.compare(first, second))
+            by_measure.setdefault(measure, []).extend(recipe_difference.compare(first, second, paired=paired))
     return by_measure
 
 

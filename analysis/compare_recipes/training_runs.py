@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis import hash_order
+from analysis import comparability, hash_order
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint
 from analysis.reference import in_order
@@ -41,17 +41,12 @@ GradedRecipe = dict[str, list[GradedRun]]  # per benchmark, its runs
 CorrectAnswers = dict[str, list[npt.NDArray[np.bool_]]]  # per benchmark, those of each run
 
 
-def problem_half(problem: str) -> int:
-    """Which half of the problems one is in, 0 or 1, by its name alone."""
-    return int(hash_order.key("half of", problem)[:2], 16) % 2
-
-
 def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats: int) -> GradedRun:
     """A run's samples with this many repeats. Of several checkpoints, each half has the best on the other half."""
     tables = [checkpoint.tables[benchmark] for checkpoint in checkpoints]
     tables = [table[table["repeat"] < repeats].reset_index(drop=True) for table in tables]
     correct = np.stack([graded_checkpoint.correct(table) for table in tables])
-    halves = np.array([problem_half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
+    halves = np.array([hash_order.half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
     counts = np.full(len(halves), len(checkpoints) - 1)
     for side in (0, 1):
         others = correct[:, halves != side]
@@ -138,6 +133,32 @@ def comparable_recipes(
     return [{name: [_graded_run(run, name, fewest[name]) for run in runs] for name in names} for runs in recipes]
 
 
+def training_seeds(recipe: GradedRecipe) -> list[str]:
+    """The training seed of each run, by the name of the run; empty where it says none."""
+    return [
+        name.removeprefix(seeds.run_of(name)).removeprefix("/seed-")
+        for run in next(iter(recipe.values()))
+        for name in [str(run.tables[-1]["run"].iloc[0])]
+    ]
+
+
+def paired_by_seed(recipes: Sequence[GradedRecipe]) -> list[GradedRecipe]:
+    """Both recipes with their runs in the order of the seeds; raises UserError unless both have the same seeds."""
+    numbers = [training_seeds(recipe) for recipe in recipes]
+    if not all(map(all, numbers)) or sorted(numbers[0]) != sorted(numbers[1]):
+        texts = [", ".join(number or "none" for number in side) for side in numbers]
+        raise UserError(
+            f"--paired-seeds needs the same training seeds on both sides, but A has {texts[0]} and B has {texts[1]}; "
+            "compare without it, or train the same seeds",
+            code="unpaired-seeds", seeds=numbers,
+        )  # fmt: skip
+    orders = [sorted(range(len(side)), key=side.__getitem__) for side in numbers]
+    return [
+        {name: [runs[i] for i in order] for name, runs in recipe.items()}
+        for recipe, order in zip(recipes, orders, strict=True)
+    ]
+
+
 def last_steps(recipe: GradedRecipe) -> list[int | None]:
     """The step of each run's last checkpoint; None where it is not recorded."""
     return [_last_step(run.tables[-1]) for run in next(iter(recipe.values()))]
@@ -186,15 +207,8 @@ def _sameness(first: GradedCheckpoint, second: GradedCheckpoint, one_side: bool)
     if first.weights and first.weights == second.weights:
         return "weights"
     shared = first.tables.keys() & second.tables.keys()
-    if shared and all(_same_completions(first.tables[name], second.tables[name]) for name in shared):
+    if shared and all(comparability.same_completions(first.tables[name], second.tables[name]) for name in shared):
         return "completions"
     names = [{str(run) for table in each.tables.values() for run in table["run"].dropna()} for each in (first, second)]
     same_seed = names[0] == names[1] and all(seeds.run_of(name) != name for name in names[0])
     return "run and seed" if one_side and names[0] and same_seed else ""
-
-
-def _same_completions(first: pd.DataFrame, second: pd.DataFrame) -> bool:
-    """Whether all completions that both have are the same, and there are any."""
-    columns = ["problem_id", "repeat", "completion"]
-    both = first[columns].merge(second[columns], on=columns[:2])
-    return bool(len(both) and both["completion_x"].notna().all() and both["completion_x"].equals(both["completion_y"]))

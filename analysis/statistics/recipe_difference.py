@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from analysis.statistics import recipe_power
 from eval.statistics import Estimate, significance
 from system.errors import UserError
 
@@ -26,6 +27,15 @@ Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[np.bool_] | Floats  # right or not, or a measure from 0 to 1, by problem and repeat
 MEAN = "mean of all"
 SAME = 40  # answers to problems that are solved sometimes: if so many are the same, the runs are copies
+
+
+def penalty(seeds: int) -> int:
+    """By what p-values are multiplied: the spread of two seeds says little, and both tests are wrong with it.
+
+    Args:
+        seeds: of the side with fewer. False verdicts with two: studies/gate_validation.
+    """
+    return 3 if seeds == 2 else 1
 
 
 class Components(NamedTuple):
@@ -61,6 +71,11 @@ class RecipeResult:
     p_adjusted: float = 1.0
     verdict: str = "cannot tell"
 
+    @property
+    def p_value(self) -> float:
+        """Of this line alone: both tests have to find it, with two seeds on a side at a third of the level."""
+        return min(1.0, penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value))
+
 
 def _run_means(correct: Sequence[Values]) -> Floats:
     """Mean accuracies of shape (runs, problems)."""
@@ -86,17 +101,26 @@ def _satterthwaite_test(gap: float, pieces: Sequence[tuple[float, float]]) -> Te
     return Test(error, df, p, Estimate(gap, max(-1.0, gap - half), min(1.0, gap + half)))
 
 
-def _welch_variances(one: Floats, two: Floats) -> list[tuple[float, float]]:
+def _welch_variances(sides: Sequence[Floats]) -> list[tuple[float, float]]:
     """Variance of the difference: of the means of seeds on each side (Welch), and of recipe × problem.
 
     The spread over problems of the mean difference contains part of the seeds × problems, which is taken off.
+
+    Args:
+        sides: accuracies of the runs of both, or of one recipe less the other by pairs of runs.
     """
-    n = one.shape[1]
-    pieces = [(float(runs.mean(axis=1).var(ddof=1)) / len(runs), len(runs) - 1.0) for runs in (one, two)]
-    gaps = two.mean(axis=0) - one.mean(axis=0)
-    rest = [_sums_of_squares(runs)[1] / ((len(runs) - 1) * (n - 1)) / (len(runs) * n) for runs in (one, two)]
+    n = sides[0].shape[1]
+    pieces = [(float(runs.mean(axis=1).var(ddof=1)) / len(runs), len(runs) - 1.0) for runs in sides]
+    gaps = _gaps(sides)
+    rest = [_sums_of_squares(runs)[1] / ((len(runs) - 1) * (n - 1)) / (len(runs) * n) for runs in sides]
     pieces.append((max(0.0, float(gaps.var(ddof=1)) / n - sum(rest)), n - 1.0))
     return pieces
+
+
+def _gaps(sides: Sequence[Floats]) -> Floats:
+    """The mean difference on each problem."""
+    means = [runs.mean(axis=0) for runs in sides]
+    return np.asarray(means[-1] - means[0] if len(sides) > 1 else means[0], dtype=np.float64)
 
 
 def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: float = 1.0) -> Estimate:
@@ -133,6 +157,7 @@ def difference_over_seeds(parts: Sequence[tuple[Floats, Floats]], confidence: fl
         confidence: of the interval.
     """
     line = _compared_line("", parts, None, significance.ALPHA)
+    confidence = 1 - (1 - confidence) / penalty(min(line.seeds))
     return _covering_both(line.means[1] - line.means[0], (line.welch, line.crossed), confidence)
 
 
@@ -150,24 +175,22 @@ def _covering_both(gap: float, tests: Sequence[Test], confidence: float) -> Esti
     return Estimate(gap, gap - half, gap + half)
 
 
-def _mean_squares(one: Floats, two: Floats) -> tuple[float, float, float]:
+def _mean_squares(sides: Sequence[Floats]) -> tuple[float, float, float]:
     """Pooled mean squares of seeds, of seed × problem, and of recipe × problem (for one problem's difference)."""
-    (seed_a, rest_a, df_a), (seed_b, rest_b, df_b) = _sums_of_squares(one), _sums_of_squares(two)
-    n = one.shape[1]
-    gaps = two.mean(axis=0) - one.mean(axis=0)
-    df = df_a + df_b
-    return (seed_a + seed_b) / df, (rest_a + rest_b) / (df * (n - 1)), float(gaps.var(ddof=1))
+    squares = [_sums_of_squares(runs) for runs in sides]
+    seed, rest, df = (sum(part) for part in zip(*squares, strict=True))
+    return seed / df, rest / (df * (sides[0].shape[1] - 1)), float(_gaps(sides).var(ddof=1))
 
 
-def _crossed_variances(one: Floats, two: Floats) -> list[tuple[float, float]]:
+def _crossed_variances(sides: Sequence[Floats]) -> list[tuple[float, float]]:
     """Variance of the difference in the model of crossed random effects, with one variance of seeds for both recipes.
 
     The mean squares of this balanced design give the REML estimates where none is negative (Searle, Casella and
     McCulloch 1992, "Variance Components"): seed, recipe × problem and their residual add up to the variance.
     """
-    n, share = one.shape[1], 1 / len(one) + 1 / len(two)
-    seeds, rest, gaps = _mean_squares(one, two)
-    df = len(one) + len(two) - 2.0
+    n, share = sides[0].shape[1], sum(1 / len(runs) for runs in sides)
+    seeds, rest, gaps = _mean_squares(sides)
+    df = float(sum(len(runs) - 1 for runs in sides))
     return [(share * seeds / n, df), (max(0.0, gaps - share * rest) / n, n - 1.0)]
 
 
@@ -184,30 +207,11 @@ def components(a: Sequence[Values], b: Sequence[Values]) -> Components | None:
     one, two = _run_means(a), _run_means(b)
     n, share = one.shape[1], 1 / len(one) + 1 / len(two)
     within = float(np.mean([np.asarray(run, dtype=float).var(axis=1, ddof=1).mean() for run in (*a, *b)]))
-    seeds, rest, gaps = _mean_squares(one, two)
+    seeds, rest, gaps = _mean_squares([one, two])
     both = (one.mean(axis=0) + two.mean(axis=0)) / 2
     interaction = max(0.0, gaps - share * rest) / 2  # the difference has that of both recipes
     problem = float(both.var(ddof=1)) - interaction / 2 - share * rest / 4
     return Components(max(0.0, problem), interaction, max(0.0, (seeds - rest) / n), max(0.0, rest - within / k), within)
-
-
-def detectable(test: Test, alpha: float, power: float = significance.POWER) -> float:
-    """The true difference found with this power at these degrees of freedom, by the noncentral t distribution.
-
-    Args:
-        test: for its error and degrees of freedom.
-        alpha: two-sided level.
-        power: chance of finding it.
-    """
-    edge = float(stats.t.ppf(1 - alpha / 2, test.df))
-    shift = edge + float(stats.t.ppf(power, test.df))
-    for _ in range(30):  # the power rises smoothly with the shift, so a few steps of Newton's method do
-        miss = float(stats.nct.cdf(edge, test.df, shift)) - (1 - power)
-        slope = (float(stats.nct.cdf(edge, test.df, shift + 1e-4)) - (1 - power) - miss) / 1e-4
-        shift, before = shift - miss / slope, shift
-        if abs(shift - before) < 1e-6:
-            break
-    return shift * test.error
 
 
 def _check_runs(benchmark: str, sides: Sequence[Sequence[Values]]) -> None:
@@ -240,52 +244,65 @@ def compare(
     a: Mapping[str, Sequence[Values]],
     b: Mapping[str, Sequence[Values]],
     alpha: float = significance.ALPHA,
+    paired: bool = False,
 ) -> list[RecipeResult]:
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
 
     A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects. With two seeds on a
-    side, p-values are doubled: the spread of two says little (studies/gate_validation).
+    side, p-values are tripled (`penalty`).
 
     Args:
         a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).
         b: likewise of recipe B, with the same benchmarks, problems and repeats.
         alpha: chance of any false verdict over all lines.
+        paired: run s of both recipes has the same training seed, so that the differences of these pairs are compared
+            with each other. Both tests are then the same.
 
     Raises:
         UserError: a side has fewer than two runs, or problems or repeats differ.
     """
     family, lines = len(a) + (len(a) > 1), []
-    doubled = 2 if min(len(runs) for side in (a, b) for runs in side.values()) == 2 else 1
-    line_alpha = alpha / family / doubled
+    line_alpha = alpha / family / penalty(min(len(runs) for side in (a, b) for runs in side.values()))
+    parts = []
     for name in a:
         _check_runs(name, (a[name], b[name]))
-        lines.append(
-            _compared_line(name, [(_run_means(a[name]), _run_means(b[name]))], components(a[name], b[name]), line_alpha)
-        )
+        parts.append([_run_means(side[name]) for side in (a, b)])
+        lines.append(_compared_line(name, parts[-1:], components(a[name], b[name]), line_alpha, paired))
     if len(a) > 1:
-        lines.append(_compared_line(MEAN, [(_run_means(a[name]), _run_means(b[name])) for name in a], None, line_alpha))
-    adjusted = significance.holm([min(1.0, doubled * max(line.welch.p_value, line.crossed.p_value)) for line in lines])
+        lines.append(_compared_line(MEAN, parts, None, line_alpha, paired))
+    adjusted = significance.holm([line.p_value for line in lines])
     return [_with_verdict(line, p, alpha) for line, p in zip(lines, adjusted, strict=True)]
 
 
+def seed_correlation(a: Mapping[str, Sequence[Values]], b: Mapping[str, Sequence[Values]]) -> float:
+    """Of the mean accuracies of runs with one seed, over the benchmarks; NaN where the runs of a side are all equal."""
+    means = [np.mean([_run_means(side[name]).mean(axis=1) for name in side], axis=0) for side in (a, b)]
+    return float(np.corrcoef(*means)[0, 1]) if all(np.ptp(side) > 0 for side in means) else math.nan
+
+
 def _compared_line(
-    name: str, parts: Sequence[tuple[Floats, Floats]], spreads: Components | None, alpha: float
+    name: str, parts: Sequence[Sequence[Floats]], spreads: Components | None, alpha: float, paired: bool = False
 ) -> RecipeResult:
     """One line: one benchmark, or the mean of several, whose seeds are those of the same runs."""
     count = len(parts)
     means = [float(np.mean([part[side].mean() for part in parts])) for side in (0, 1)]
-    tests = []
+    sides = [[two - one] if paired else [one, two] for one, two in parts]
+    tests, pieces, problems = [], [], []
     for variances in (_welch_variances, _crossed_variances):
-        by_part = [variances(*part) for part in parts]
+        by_part = [variances(part) for part in sides]
         pieces = by_part[0][:-1]
         if count > 1:  # the mean over benchmarks of each run has the spread over seeds of all of them
-            runs = [np.mean([part[side].mean(axis=1) for part in parts], axis=0)[:, None] for side in (0, 1)]
+            runs = [np.mean([own.mean(axis=1) for own in side], axis=0)[:, None] for side in zip(*sides, strict=True)]
             pieces = _seeds_alone(runs, variances is _crossed_variances)
         problems = [(variance / count**2, df) for *_, (variance, df) in by_part]
         tests.append(_satterthwaite_test(means[1] - means[0], [*pieces, *problems]))
-    sizes = (len(parts[0][0]), len(parts[0][1]))
-    largest = max(tests, key=lambda test: detectable(test, alpha))
-    return RecipeResult(name, (means[0], means[1]), sizes, tests[0], tests[1], spreads, detectable(largest, alpha))
+    numbers = tuple(map(len, sides[0]))
+    by_problems, seed = _satterthwaite_test(0.0, problems), pieces[0][0] / sum(1 / number for number in numbers)
+    noise = recipe_power.Noise(numbers, seed, by_problems.error**2, by_problems.df)  # with one variance of seeds
+    return RecipeResult(
+        name, (means[0], means[1]), (len(parts[0][0]), len(parts[0][1])), tests[0], tests[1], spreads,
+        recipe_power.detectable(noise, alpha),
+    )  # fmt: skip
 
 
 def _seeds_alone(runs: Sequence[Floats], pooled: bool) -> list[tuple[float, float]]:

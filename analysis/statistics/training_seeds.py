@@ -6,6 +6,7 @@ and new problems (analysis.statistics.recipe_difference).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from analysis import comparability
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, recipe_difference
 from analysis.statistics.checkpoint_difference import mean_of
@@ -46,12 +48,57 @@ class Recipe(NamedTuple):
 
 def by_recipe(runs: Iterable[RunResults]) -> list[Recipe]:
     """The runs by recipe, in the order of the first of each. Imported generations stay alone."""
+    return [
+        Recipe(kept)
+        for own in _by_name(runs).values()
+        for kept in ([own] if _measured_alike(own) and not obstacle(own) else [[run] for run in own])
+    ]
+
+
+def _by_name(runs: Iterable[RunResults]) -> dict[str, list[RunResults]]:
     by_name: dict[str, list[RunResults]] = {}
     for run in runs:
         by_name.setdefault(seeds.run_of(run.name) if run.trained else run.name, []).append(run)
-    return [
-        Recipe(kept) for own in by_name.values() for kept in ([own] if _measured_alike(own) else [[run] for run in own])
-    ]
+    return by_name
+
+
+def obstacles(runs: Iterable[RunResults]) -> list[str]:
+    """Why runs of a page that differ in their seed alone are not the seeds of one recipe, in sentences."""
+    return [why for own in _by_name(runs).values() if (why := obstacle(own))]
+
+
+def obstacle(runs: Sequence[RunResults], last: bool = True) -> str:
+    """Why trainings are not the seeds of one recipe, as `snakemake compare_recipes` has it; empty if they are.
+
+    Args:
+        runs: of one run file, or of two.
+        last: whether the last checkpoint of each is compared: they have to be of one step.
+    """
+    runs = [run for run in runs if run.evaluated]
+    for first, second in itertools.combinations(runs, 2):
+        if same := _sameness(first, second):
+            return f"{first.name} and {second.name} have the same {same}, so they are one training"
+    if last and len({run.last for run in runs}) > 1:
+        ends = ", ".join(f"{run.name} at {run.last}" for run in runs)
+        return f"the last evaluated checkpoints are of different steps: {ends}"
+    return ""
+
+
+def _sameness(first: RunResults, second: RunResults) -> str:
+    """What shows that two runs' last checkpoints are of one training; empty if nothing does."""
+    cells = [((first.last, name), (second.last, name)) for name in first.benchmarks if name in second.benchmarks]
+    weights = [{first.weights(*one) for one, _ in cells}, {second.weights(*two) for _, two in cells}]
+    if cells and weights[0] == weights[1] and None not in weights[0]:
+        return "weights"
+    return "completions" if cells and all(_same_completions(first, second, *pair) for pair in cells) else ""
+
+
+def _same_completions(first: RunResults, second: RunResults, one: tuple[int, str], two: tuple[int, str]) -> bool:
+    order, facts = ["problem_id", "repeat"], ["verdict", "completion_tokens"]
+    known = [run.rows(*cell).sort_values(order, ignore_index=True) for run, cell in ((first, one), (second, two))]
+    if len(known[0]) == len(known[1]) and not known[0][facts].equals(known[1][facts]):  # so that no texts are read
+        return False
+    return comparability.same_completions(first.samples(*one), second.samples(*two))
 
 
 def _measured_alike(runs: Sequence[RunResults]) -> bool:

@@ -32,7 +32,7 @@ def _differences_from_first(settings: Sequence[Setting]) -> dict[int, tuple[Esti
         return {}
     names = first.runs[0].benchmarks
     results = [training_seeds.compare(first.trained, other.trained, names) for other in compared]
-    adjusted = significance.holm([max(result.welch.p_value, result.crossed.p_value) for result in results])
+    adjusted = significance.holm([result.p_value for result in results])
     differences = {}
     for setting, result, p in zip(compared, results, adjusted, strict=True):
         direction = "better" if result.welch.difference.value > 0 else "worse"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from analysis.compare_recipes.training_runs import problem_half
+from analysis import hash_order
 from analysis.load_results import load_results
 from analysis.measures import diagnostics
 from analysis.results import RunResults
@@ -150,7 +150,7 @@ class Chosen:
 
 def _halves(run: RunResults, benchmark: str) -> Floats:
     """Which half each problem is in, 0 or 1; problems of one cluster are in one half."""
-    sides, codes = np.array([problem_half(problem) for problem in run.problems(benchmark)]), run.clusters(benchmark)
+    sides, codes = np.array([hash_order.half(problem) for problem in run.problems(benchmark)]), run.clusters(benchmark)
     return sides if codes is None else sides[np.unique(codes, return_index=True)[1]][codes]
 
 

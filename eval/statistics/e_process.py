@@ -67,7 +67,9 @@ def over_rounds(won: Sequence[float], planned: int) -> float:
     return float(special.logsumexp(won) - math.log(planned))
 
 
-def p_value(least: Sequence[Floats], most: Sequence[Floats], planned: int, margin: float = 0.0) -> float:
+def p_value(
+    least: Sequence[Floats], most: Sequence[Floats], planned: int, margin: float = 0.0, baseline: float = 0.5
+) -> float:
     """Two-sided and always valid: without a gain or a loss over `margin`, it is ever at most p with chance p or less.
 
     The side is that of the observed difference.
@@ -77,14 +79,19 @@ def p_value(least: Sequence[Floats], most: Sequence[Floats], planned: int, margi
         most: likewise against a loss.
         planned: rounds.
         margin: a loss up to this fraction is none.
+        baseline: its accuracy, which limits how much problems of which there is none here can change.
     """
     gained = float(least[-1].mean() + most[-1].mean()) > 0
     null = 0.0 if gained else -margin
     won = [symmetric(one - null, above=gained) for one in (least if gained else most)]
     last = (least if gained else most)[-1]
-    if (float(last.mean()) - null) * (1 if gained else -1) <= 0:
+    gap = (float(last.mean()) - null) * (1 if gained else -1)
+    if gap <= 0:
         return 1.0
-    unseen = 0.0 if np.isin(last, (-1, 0, 1)).all() and not null else skewed_changes.chance_of_none([last], null)
+    hidden = skewed_changes.headroom([np.full(len(last), baseline)], gained) - null
+    unseen = 0.0
+    if null or not np.isin(last, (-1, 0, 1)).all():
+        unseen = float(skewed_changes.chance_of_none(np.array([gap]), len(last), hidden, np.zeros(1))[0])
     return min(1.0, max(2 * math.exp(-min(over_rounds(won, planned), LARGEST)), unseen))
 
 

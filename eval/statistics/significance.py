@@ -169,11 +169,14 @@ class Needed(NamedTuple):
     problems: int  # problems with which one repeat each would suffice
 
 
-def needed(n: int, difference: float, parts: Spread, alpha: float = ALPHA, power: float = POWER) -> Needed:
+def needed(
+    n: int, difference: float, parts: Spread, alpha: float = ALPHA, power: float = POWER, hidden: float = 0.5
+) -> Needed:
     """How many repeats per problem find a true difference with this power.
 
     The variance of the mean difference is (between + within / k) / n: more repeats k shrink only the second part, more
-    problems n both (Miller 2024, arXiv:2411.00640, section 3.1). With n problems the first part sets a limit.
+    problems n both (Miller 2024, arXiv:2411.00640, section 3.1). With n problems the first part sets a limit, and few
+    problems another one (skewed_changes).
 
     Args:
         n: problems.
@@ -181,15 +184,20 @@ def needed(n: int, difference: float, parts: Spread, alpha: float = ALPHA, power
         parts: variances of the difference between problems and within a problem.
         alpha: two-sided level.
         power: chance of finding the difference.
+        hidden: how much a problem can change the other way (skewed_changes).
     """
     reach = float(stats.t.ppf(power, n - 1))
-    factor, unseen = float(stats.t.ppf(1 - alpha / 2, n - 1)) + reach, skewed_changes.needed_mean(n, alpha)
-    least = math.sqrt(parts.between / n)
-    limit = max(factor * least, unseen + reach * least)
-    error = min(difference / factor, max(0.0, difference - unseen) / reach)
-    if (parts.between + parts.within) / n <= (difference / factor) ** 2:
-        error, limit = difference / factor, factor * least
-    room = n * error**2 - parts.between
+    factor, least = float(stats.t.ppf(1 - alpha / 2, n - 1)) + reach, math.sqrt(parts.between / n)
+
+    def smallest(error: float) -> float:
+        return max(factor * error, skewed_changes.needed_mean(n, hidden, error, alpha) + reach * error)
+
+    largest, limit = difference / factor, factor * least
+    if (parts.between + parts.within) / n > largest**2:  # else one repeat does, whose test has no such limit
+        limit = smallest(least)
+        errors = np.linspace(largest, least, 60)
+        largest = next((float(error) for error in errors if smallest(error) <= difference), 0.0)
+    room = n * largest**2 - parts.between
     repeats = max(1, math.ceil(parts.within / room - 1e-9)) if room > 0 else None
     normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power))
     problems = math.ceil((parts.between + parts.within) * (normal / difference) ** 2)

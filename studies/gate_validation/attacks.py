@@ -1,4 +1,4 @@
-"""Verdicts where they are hard: margins, skewed changes, published rows near 0 and 100 %, few seeds.
+"""Verdicts where they are hard: margins, skewed changes, published rows near 0 and 100 %, few seeds, choosing, looking.
 
     crosszero study gate_validation attacks --output FILE.md      about 3 minutes on one core
 
@@ -10,6 +10,7 @@ margin) at most 5 % may be called better or worse.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import optimize, stats
 
-from analysis.compare_checkpoints import against_published, paired_answers
+from analysis.compare_checkpoints import against_published, paired_answers, sequential
+from analysis.compare_checkpoints.comparison import SAME
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_checkpoints.published_baselines import PublishedScore
 from analysis.pages.table_texts import markdown
@@ -43,22 +45,28 @@ def answers(before: Floats, after: Floats, k: int, random: np.random.Generator) 
     return PairedAnswers(first, second, np.zeros_like(first), np.zeros_like(first))
 
 
-def second_p_value(gaps: Floats, null: float, random: np.random.Generator) -> float:
+def second_p_value(pair: PairedAnswers, null: float, random: np.random.Generator) -> float:
     """The gate's test of one benchmark, written again.
 
     Args:
-        gaps: one difference per problem.
+        pair: the answers.
         null: a mean difference.
         random: of the signs.
     """
+    gaps = pair.counts / pair.repeats
     values = (gaps - null) * np.sign(gaps.mean() - null)
-    n, hidden = len(values), 0.5 + abs(null)
-    top = (1 - 1e-9) / max(hidden, -values.min())
-    best = optimize.minimize_scalar(lambda bet: -np.log1p(bet * values).sum(), bounds=(0, top), method="bounded")
-    likelihood = 2 * stats.t.sf(np.sqrt(max(0.0, -2 * best.fun)), n - 1)
+    n, mean, level = len(values), float(values.mean()), float(pair.first.mean())
+    likelihood = 0.0
+    if values.min() < 0:
+        top = (1 - 1e-9) / -values.min()
+        best = optimize.minimize_scalar(lambda bet: -np.log1p(bet * values).sum(), bounds=(0, top), method="bounded")
+        likelihood = float(2 * stats.t.sf(np.sqrt(max(0.0, -2 * best.fun)), n - 1))
     signs = random.choice((-1.0, 1.0), (2000, n))
     flipped = (1 + np.count_nonzero(np.abs(signs @ values) >= abs(values.sum()) - 1e-9)) / 2001
-    return float(max(likelihood, flipped, (1 + values.mean() / hidden) ** -n))
+    hidden = min(0.65, max(1 / n, level if gaps.mean() > null else 1 - level)) + abs(null)
+    shares = np.linspace(0, 0.5, 2001)  # of problems that change the other way
+    others = stats.norm.cdf((hidden * shares / (1 - shares) - mean) / max(1e-9, values.std(ddof=1) / np.sqrt(n)))
+    return float(max(likelihood, flipped, ((1 - shares) ** n * others).max() / 0.8))
 
 
 def even_loss(n: int, k: int, loss: float, margin: float, random: np.random.Generator) -> Case:
@@ -73,7 +81,7 @@ def even_loss(n: int, k: int, loss: float, margin: float, random: np.random.Gene
         if margin
         else significance.permutation(pair.counts)
     )
-    return old <= ALPHA, paired_answers.p_value([pair], margin) <= ALPHA, second_p_value(gaps, -margin, random) <= ALPHA
+    return old <= ALPHA, paired_answers.p_value([pair], margin) <= ALPHA, second_p_value(pair, -margin, random) <= ALPHA
 
 
 def skewed(n: int, k: int, rare: float, loss: float, random: np.random.Generator) -> Case:
@@ -81,7 +89,7 @@ def skewed(n: int, k: int, rare: float, loss: float, random: np.random.Generator
     chance = np.full(n, max(loss, 1 - loss))
     after = np.where(random.random(n) < rare, chance - loss, chance + rare * loss / (1 - rare)).clip(0, 1)
     pair = answers(chance, after, k, random)
-    second = second_p_value(pair.counts / k, 0.0, random)
+    second = second_p_value(pair, 0.0, random)
     return significance.permutation(pair.counts) <= ALPHA, paired_answers.p_value([pair], 0.0) <= ALPHA, second <= ALPHA
 
 
@@ -91,8 +99,8 @@ def published(n: int, k: int, seeds: int, mean: float, random: np.random.Generat
     theirs = (random.random((seeds, n)) < chance).mean(axis=1)
     row = PublishedScore(round(float(theirs.mean()), 3), round(float(theirs.std(ddof=1)), 3), n, seeds)
     ours = random.random((n, k)) < chance[:, None]
-    gap, error, df = against_published._difference(ours, row, against_published.SAME)
-    line = against_published._benchmark_result("", ours, row, ALPHA, 0.0, against_published.SAME)
+    gap, error, df = against_published._difference(ours, row, SAME)
+    line = against_published._benchmark_result("", ours, row, ALPHA, 0.0, SAME)
     counts = [[int(ours.sum()), n * k - int(ours.sum())]]
     counts.append([round(row.accuracy * n * seeds), round((1 - row.accuracy) * n * seeds)])
     exact = stats.fisher_exact(counts).pvalue  # as if problems were equally hard: cautious
@@ -114,6 +122,82 @@ def few_seeds(sides: tuple[int, int], benchmarks: int, random: np.random.Generat
     return min(old) <= ALPHA, any(line.verdict != "cannot tell" for line in lines), None
 
 
+def even_gain(n: int, k: int, gain: float, level: float, random: np.random.Generator) -> Case:
+    """Each wrong answer turns right with the same probability: the power that the bounds for skewed changes cost."""
+    chance = random.beta(0.5, 0.5, n)
+    pair = answers(chance, chance + 2 * gain * (1 - chance), k, random)
+    second = second_p_value(pair, 0.0, random)
+    p_values = significance.permutation(pair.counts), paired_answers.p_value([pair], 0.0), second
+    before, now, again = (p <= level for p in p_values)
+    return before, now, again
+
+
+def same_problems(gain: float, random: np.random.Generator) -> Case:
+    """Item 18: 30 × 64; by the gate's test, on these same problems, and by dealing the answers at random."""
+    chance = random.beta(0.5, 0.5, 30)
+    shift = 0.3 * np.where(np.arange(30) % 2, 1, -1) * np.minimum(chance, 1 - chance)
+    after = chance + 2 * gain * (1 - chance) if gain else chance + shift - shift.mean()
+    pair = answers(chance, after, 64, random)
+    both = pair.first.sum(axis=1) + pair.second.sum(axis=1)
+    dealt = both - 2 * random.hypergeometric(both, 128 - both, 64, (2000, 30))
+    p = (1 + np.count_nonzero(np.abs(dealt.sum(axis=1)) >= abs(pair.counts.sum()))) / 2001
+    now = paired_answers.test([pair], 0.0, SAME).p_value
+    return paired_answers.p_value([pair], 0.0) <= ALPHA, now <= ALPHA, bool(p <= ALPHA)
+
+
+def pooled(gain: float, random: np.random.Generator) -> Case:
+    """Item 18: a gain on six benchmarks, by the mean of the benchmarks, pooled, and by a t test over all problems."""
+    pairs = []
+    for n in (30, 40, 272, 500, 675, 1319):
+        chance = random.beta(0.5, 0.5, n)
+        pairs.append(answers(chance, chance + 2 * gain * (1 - chance), 2, random))
+    p = stats.ttest_1samp(np.concatenate([pair.counts for pair in pairs]), 0).pvalue
+    by_mean, together = (paired_answers.test(pairs, 0.0, pooled=own).p_value <= ALPHA for own in (False, True))
+    return by_mean, together, bool(p <= ALPHA)
+
+
+def chosen(count: int, random: np.random.Generator) -> Case:
+    """Item 8: the best of equal checkpoints on 200 × 4: as if it were the only one, and chosen on the other half."""
+    chance = random.beta(0.5, 0.5, 200)
+    base, *all_others = ((random.random((200, 4)) < chance[:, None]) for _ in range(count + 1))
+    best = max(all_others, key=np.mean)
+    on_half = max(all_others, key=lambda one: one[:100].mean())
+    nothing = np.zeros_like(base)
+    old = PairedAnswers(base, best, nothing, nothing)
+    new = PairedAnswers(base[100:], on_half[100:], nothing[100:], nothing[100:])
+    second = stats.ttest_1samp(new.counts, 0).pvalue if new.counts.any() else 1.0
+    better = old.counts.sum() > 0 and paired_answers.p_value([old], 0.0) <= ALPHA
+    gap = new.counts.sum() > 0
+    return better, bool(gap and paired_answers.p_value([new], 0.0) <= ALPHA), bool(gap and second <= ALPHA)
+
+
+def looked_at(k: int, random: np.random.Generator) -> Case:
+    """Item 8: equal checkpoints on 200 problems, looked at after 1, 2, 4, … k completions until one look decides."""
+    chance = random.beta(0.5, 0.5, 200)
+    pair = answers(chance, chance, k, random)
+    rounds = [count for count in (1, 2, 4, 8, 16, 32, 64) if count <= k]
+    looks = [pair.first_repeats(count) for count in rounds]
+    rules = sequential.Rules(k, stored=True)
+    now = [sequential.judge_benchmark("", look, rules).p_value for look in looks]
+    return any(paired_answers.p_value([look], 0.0) <= ALPHA for look in looks), min(p or 1 for p in now) <= ALPHA, None
+
+
+def paired_seeds(seeds: int, correlation: float, gain: float, random: np.random.Generator) -> Case:
+    """Item 13: seeds that both sides share, apart, in pairs, and by a t test on the differences of the pairs' means."""
+    common, own = random.normal(0, 1, seeds), random.normal(0, 1, (2, seeds))
+    shifts = 0.02 * (correlation**0.5 * common + (1 - correlation) ** 0.5 * own)
+    chance = random.uniform(0.2, 0.8, 300)
+    a, b = (
+        [random.random((300, 4)) < (chance + shift + side * gain)[:, None] for shift in shifts[side]] for side in (0, 1)
+    )
+    apart, in_pairs = (
+        recipe_difference.compare({"x": a}, {"x": b}, paired=paired)[0].verdict != "cannot tell"
+        for paired in (False, True)
+    )
+    means = [[run.mean() for run in side] for side in (a, b)]
+    return apart, in_pairs, bool(stats.ttest_rel(*means).pvalue <= ALPHA)
+
+
 def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator], Case]]]:
     """The lines: what is measured, the setting, and one draw of it."""
     for n, k in EVEN:
@@ -121,6 +205,26 @@ def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator], Case]]]:
             setting = f"{n} × {k}, margin {100 * margin:g}"
             yield "loss of 10 points is worse", setting, partial(even_loss, n, k, 0.1, margin)
         yield "loss of the margin is worse", f"{n} × {k}, margin 5", partial(even_loss, n, k, 0.05, 0.05)
+    for n, k, gain, level in (
+        (30, 16, 0.1, ALPHA / 7),
+        (30, 64, 0.05, ALPHA),
+        (40, 64, 0.05, ALPHA),
+        (100, 16, 0.03, ALPHA),
+    ):
+        setting = f"{n} × {k}, level {level:.4f}"
+        yield f"gain of {100 * gain:g} points", setting, partial(even_gain, n, k, gain, level)
+    for gain in (0.0, 0.03):
+        name = f"gain of {100 * gain:g} points" if gain else "changes that cancel"
+        yield f"{name}, these same problems", "30 × 64", partial(same_problems, gain)
+    for gain in (0.0, 0.015):
+        yield f"gain of {100 * gain:g} points, pooled", "six benchmarks × 2", partial(pooled, gain)
+    for count in (5, 20):
+        yield "best of equal checkpoints is better", f"{count}, on the other half", partial(chosen, count)
+    for k in (16, 64):
+        yield "equal, looked at until clear", f"200 × 1, 2, 4, … {k}", partial(looked_at, k)
+    for seeds, correlation, gain in itertools.product((3, 5), (0.0, 0.8), (0.0, 0.03)):
+        setting = f"{seeds} shared seeds, correlation {correlation:g}, gain {100 * gain:g}"
+        yield "recipes with paired seeds", setting, partial(paired_seeds, seeds, correlation, gain)
     for n, k, rare, loss in SKEWED:
         setting = f"{n} × {k}, {100 * rare:g} % lose {100 * loss:g} points"
         yield "skewed, mean zero", setting, partial(skewed, n, k, rare, loss)

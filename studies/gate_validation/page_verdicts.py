@@ -3,14 +3,15 @@
     crosszero study gate_validation page_verdicts --output FILE.md --mirror ../shared/data    about 4 minutes
 
 Runs are drawn without a difference, or with a known one. `before` is the rule up to commit 270d049, which is repeated
-here; `now` is the product's own function. Without a mirror the last rows are left out.
+here; `now` is the product's own function; the second implementation has scipy's t tests, Holm's steps and a jackknife
+over clusters, and nothing of the project. Without a mirror the last rows are left out.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from unittest import mock
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy import stats
 
-from analysis import comparability
+from analysis import comparability, hash_order
 from analysis.claims import verdicts
-from analysis.compare_recipes.training_runs import problem_half
 from analysis.measures import training_log
 from analysis.pages.table_texts import markdown
 from analysis.report.pair_verdicts import PagePairs
@@ -40,7 +41,8 @@ from tasks.load_problems import load
 
 PROBLEMS, REPEATS, SPREAD = 200, 2, 0.018  # spread over seeds, a standard deviation
 Floats = npt.NDArray[np.float64]
-Line = tuple[str, str, str, str]  # item, setting, before, now
+Line = tuple[str, str, str, str, str]  # item, setting, before, now, second implementation
+NONE = "–"
 
 
 def stored_run(name: str, level: float, difficulty: Floats, random: np.random.Generator) -> RunResults:
@@ -77,6 +79,42 @@ def share(hits: int, times: int) -> str:
     return f"{100 * part:.1f} ± {196 * (part * (1 - part) / times) ** 0.5:.1f}"
 
 
+def shares(hits: Iterable[int], times: int) -> tuple[str, str, str]:
+    """Shares of three counts."""
+    before, now, second = (share(count, times) for count in hits)
+    return before, now, second
+
+
+def second_holm(p_values: Sequence[float]) -> bool:
+    """Whether Holm's first step decides anything."""
+    return len(p_values) * min(p_values) <= 0.05
+
+
+def second_recipes(a: Sequence[RunResults], b: Sequence[RunResults]) -> float:
+    """p-value that two recipes differ, by scipy's t tests on the means of seeds, of which both have to agree."""
+    sides = [[run.graded["verdict"].eq("correct").mean() for run in side] for side in (a, b)]
+    p = max(stats.ttest_ind(*sides, equal_var=equal).pvalue for equal in (True, False))
+    return float(p) * (2 if min(map(len, sides)) == 2 else 1)
+
+
+def second_pair(first: RunResults, second: RunResults) -> float:
+    """p-value that two runs differ, by scipy's paired t test over problems."""
+    means = [
+        run.graded["verdict"].eq("correct").groupby(run.graded["problem_id"]).mean().to_numpy()
+        for run in (first, second)
+    ]
+    return float(stats.ttest_rel(*means).pvalue)
+
+
+def jackknife(values: Floats, codes: npt.NDArray[np.int64]) -> tuple[float, float]:
+    """95 % interval of a mean, leaving out one cluster at a time."""
+    groups = [values[codes == code] for code in np.unique(codes)]
+    total, count, g = values.sum(), len(values), len(groups)
+    left_out = np.array([(total - group.sum()) / (count - len(group)) for group in groups])
+    half = stats.t.ppf(0.975, g - 1) * np.sqrt((g - 1) / g * ((left_out - left_out.mean()) ** 2).sum())
+    return float(values.mean() - half), float(values.mean() + half)
+
+
 RULE = {"measure": "heldout_between", "run": "b/run", "against": "a/run", "step": "last", "against_step": "last",
         "at_least": 0.0}  # fmt: skip
 
@@ -84,7 +122,7 @@ RULE = {"measure": "heldout_between", "run": "b/run", "against": "a/run", "step"
 def claims(times: int, random: np.random.Generator) -> Iterator[Line]:
     """A claim that one recipe is better: by the hull over all pairs of seeds, and now; beside `compare recipes`."""
     for gain, seeds in itertools.product((0.04, 0.0), (1, 2, 3, 5, 10)):
-        before, now, recipes = 0, 0, 0
+        before, now, recipes, again = 0, 0, 0, 0
         for _ in range(times):
             difficulty = random.beta(2, 2, PROBLEMS)
             a, b = (
@@ -97,30 +135,39 @@ def claims(times: int, random: np.random.Generator) -> Iterator[Line]:
             now += judged.verdict in (verdicts.SUPPORTED, verdicts.CONTRADICTED)
             if seeds > 1:
                 recipes += training_seeds.compare(Recipe(a), Recipe(b), ["sums"]).verdict != "cannot tell"
+                again += second_recipes(a, b) <= significance.ALPHA
         what = f"{100 * gain:g} points better" if gain else "equal recipes"
         text = f"{share(now, times)} (compare recipes {share(recipes, times)})" if seeds > 1 else share(now, times)
-        yield "claims decided (%)", f"{what}, {seeds} seeds", share(before, times), text
+        yield (
+            "claims decided (%)",
+            f"{what}, {seeds} seeds",
+            share(before, times),
+            text,
+            share(again, times) if seeds > 1 else NONE,
+        )
 
 
 def pairs(times: int, random: np.random.Generator) -> Iterator[Line]:
     """Pages of equal runs, and of equal recipes with three seeds, with any false verdict on their pairs."""
     for count in (2, 4, 6, 10):
-        before, now = 0, 0
+        before, now, again = 0, 0, 0
         for _ in range(times):
             difficulty = random.beta(2, 2, PROBLEMS)
             runs = [stored_run(f"r/{n}/seed-0", 0.5, difficulty, random) for n in range(count)]
             decided = PagePairs.compared(runs)
             before += any(pair.difference and pair.difference.change != "cannot tell" for pair in decided.runs)
             now += any(pair.change != "cannot tell" for pair in decided.runs)
-        yield "pages with a false pair (%)", f"{count} equal runs", share(before, times), share(now, times)
-    before, now = 0, 0
+            again += second_holm([second_pair(*two) for two in itertools.combinations(runs, 2)])
+        yield "pages with a false pair (%)", f"{count} equal runs", *shares((before, now, again), times)
+    before, now, again = 0, 0, 0
     for _ in range(times):
         difficulty = random.beta(2, 2, PROBLEMS)
         recipes = [Recipe(recipe_runs(f"r/{n}", 3, 0.0, difficulty, random)) for n in range(8)]
         decided = PagePairs.compared([], recipes)
         before += any(pair.p_value <= significance.ALPHA for pair in decided.recipes)
         now += any(pair.change != "cannot tell" for pair in decided.recipes)
-    yield "pages with a false pair (%)", "8 equal recipes × 3 seeds", share(before, times), share(now, times)
+        again += second_holm([second_recipes(a.runs, b.runs) for a, b in itertools.combinations(recipes, 2)])
+    yield "pages with a false pair (%)", "8 equal recipes × 3 seeds", *shares((before, now, again), times)
 
 
 def shared_texts(times: int, random: np.random.Generator) -> Iterator[Line]:
@@ -131,7 +178,7 @@ def shared_texts(times: int, random: np.random.Generator) -> Iterator[Line]:
     }
     for title, sizes in layouts.items():
         codes = np.repeat(np.arange(len(sizes)), sizes).astype(np.int64)
-        inside, false = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
+        inside, false = np.zeros(3, dtype=int), np.zeros(3, dtype=int)
         for _ in range(times):
             level = random.beta(1, 1, len(sizes))[codes]
             moved = 0.15 * random.standard_normal(len(sizes))[codes]
@@ -143,8 +190,11 @@ def shared_texts(times: int, random: np.random.Generator) -> Iterator[Line]:
                 inside[position] += estimate.low <= 0.5 <= estimate.high
                 gap = statistics.mean_difference(clusters.linearised(other - right, own))
                 false[position] += gap.change != "cannot tell"
-        yield "coverage of a score (%)", title, share(inside[0], times), share(inside[1], times)
-        yield "false differences (%)", title, share(false[0], times), share(false[1], times)
+            score, change = jackknife(right, codes), jackknife(other - right, codes)
+            inside[2] += score[0] <= 0.5 <= score[1]
+            false[2] += not change[0] <= 0 <= change[1]
+        yield "coverage of a score (%)", title, *shares(inside, times)
+        yield "false differences (%)", title, *shares(false, times)
 
 
 def sweeps(times: int, random: np.random.Generator) -> Iterator[Line]:
@@ -160,7 +210,7 @@ def sweeps(times: int, random: np.random.Generator) -> Iterator[Line]:
         assert chosen and chosen.difference
         now.append(100 * chosen.difference.value)
         right = np.stack([[run.correct(1, "sums").mean(axis=1) for run in setting.runs] for setting in settings])
-        half = np.array([problem_half(name) for name in settings[0].runs[0].problems("sums")])
+        half = np.array([hash_order.half(name) for name in settings[0].runs[0].problems("sums")])
         gains = [
             right[right[:, :, half != side].mean(axis=(1, 2)).argmax()][:, half == side].mean()
             - right[0][:, half == side].mean()
@@ -168,7 +218,7 @@ def sweeps(times: int, random: np.random.Generator) -> Iterator[Line]:
         ]
         before.append(100 * float(np.mean(gains)))
     texts = [f"{np.mean(part):+.2f} ± {1.96 * np.std(part) / times**0.5:.2f}" for part in (before, now)]
-    yield "gain of the best by choosing it (points)", "8 equal settings × 3 seeds", texts[0], texts[1]
+    yield "gain of the best by choosing it (points)", "8 equal settings × 3 seeds", texts[0], texts[1], NONE
 
 
 def _blocks(values: Floats) -> statistics.Estimate:
@@ -195,6 +245,7 @@ def logs(times: int, random: np.random.Generator) -> Iterator[Line]:
             f"{width} steps",
             share(hits[0], times),
             share(hits[1], times),
+            NONE,
         )
 
 
@@ -250,7 +301,7 @@ def read_before(mirror: Path) -> Iterator[Line]:
             "a 6-gram model that has not read MATH500", f"{part} % of the question",
             f"{sum(done)} of {len(done)} completed: {'read before' if gap.change == 'rose' else 'cannot tell'}",
             f"{int(counts.sum())} of {len(pairs)}: {'read before' if 3 * p <= significance.ALPHA else 'cannot tell'} "
-            f"(p {p:.2f})",
+            f"(p {p:.2f})", NONE,
         )  # fmt: skip
 
 
@@ -263,7 +314,7 @@ def page(times: int, seed: int, mirror: Path | None, only: str | None = None) ->
     with mock.patch.object(comparability, "differences", return_value=[]):  # all are drawn alike; to look takes long
         lines: list[Any] = [line for part in PARTS if only in (None, part.__name__) for line in part(times, random)]
     lines += read_before(mirror) if mirror else []
-    return markdown(pd.DataFrame(lines, columns=["what", "setting", "before", "now"]))
+    return markdown(pd.DataFrame(lines, columns=["what", "setting", "before", "now", "second implementation"]))
 
 
 def main() -> None:

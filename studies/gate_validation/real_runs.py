@@ -17,13 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from analysis.compare_checkpoints import paired_answers
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_recipes import cheapest_design, training_runs
 from analysis.pages.table_texts import markdown, percent, points
-from analysis.statistics import recipe_difference
+from analysis.statistics import recipe_difference, recipe_power
 from eval.statistics import Correct, significance
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
@@ -104,8 +103,8 @@ def predicted(line: recipe_difference.RecipeResult, gap: float, seeds: int, shap
             f"a prediction needs two completions per problem or more, but {line.benchmark} has one",
             code="too-few-repeats",
         )
-    test = cheapest_design.expected_test(line.components, seeds, *shape)
-    return float(stats.nct.sf(stats.t.ppf(1 - significance.ALPHA / 2, test.df), test.df, abs(gap) / test.error))
+    noise = cheapest_design.expected_noise(line.components, seeds, *shape)
+    return recipe_power.power(noise, gap, significance.ALPHA)
 
 
 def with_gain(runs: Sequence[Correct], gain: float, random: np.random.Generator) -> list[Correct]:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from analysis.compare_checkpoints import recognise_side as sides
 from analysis.compare_checkpoints.recognise_side import check_sides, recognise_side
 from cli import graph
-from cli.compare import two_sides
+from cli.compare import check_options, two_sides
 from cli.main import crosszero
 from contracts.paths import ResultsFolder
 from tests.unit.test_grade_generations import QUESTIONS, qwen_row, results, write  # noqa: F401
@@ -157,3 +157,13 @@ def test_the_verdict_on_recipes(
 
     monkeypatch.setattr(graph, "run_target", run_target)
     assert run(RUN, "simplerl/qwen2.5-math-7b", "--seeds", "0,1").exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("wanted", "recipes", "rounds"),
+    [({"looks": 8}, True, False), ({"paired_seeds": True}, False, False), ({"posterior": True}, False, True)],
+)
+def test_options_of_another_kind_of_comparison_are_refused(wanted: dict[str, Any], recipes: bool, rounds: bool) -> None:
+    with refused("needless-option", option=next(iter(wanted))):
+        check_options(wanted, recipes, rounds)
+    check_options(wanted, not recipes and not rounds, False)

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from analysis import comparability
+from analysis import comparability, hash_order
 from analysis.compare_checkpoints import __main__ as gate
 from analysis.compare_checkpoints import (
     against_published,
@@ -24,7 +24,7 @@ from analysis.compare_checkpoints import (
 )
 from contracts import tables
 from tests.forked_command import run_module
-from tests.user_errors import refused
+from tests.user_errors import printed_code, refused
 
 ACCEPTED = ("prompt", "protocol", "grader")
 
@@ -288,3 +288,47 @@ def test_other_checkpoints_and_earlier_looks_are_said(tmp_path, capsys):
     again = notes()
     assert any("× 4" in note and "compared before" in note for note in again["notes"]) and len(again["looks"]) == 2
     capsys.readouterr()
+
+
+def test_the_best_checkpoint_is_judged_on_the_half_that_did_not_choose_it(tmp_path, command):
+    first_half = np.array([[hash_order.half(f"p{problem:04}") == 0] for problem in range(60)])
+    for step, right in ((0, ~first_half), (1, first_half), (2, ~first_half)):
+        save(tmp_path / "run" / "graded" / f"step-{step}", graded(right, step=step))
+    folder = tmp_path / "run" / "graded"
+    status, printed = command(
+        "compare", "--checkpoint", folder / "step-2", "--baseline", folder / "step-0", "--choose-on-half"
+    )
+    assert "step-1 is the best of 2 checkpoints" in printed  # by luck: on the other half it solves nothing
+    assert status == 1 and f"{int((~first_half).sum())} × 1" in printed
+    status, printed = command(
+        "compare", "--checkpoint", save(tmp_path / "alone", graded(first_half)), "--baseline", folder / "step-0",
+        "--choose-on-half",
+    )  # fmt: skip
+    assert status == 3 and printed_code(printed) == "nothing-to-choose"
+
+
+def test_stored_samples_may_be_looked_at_again_and_again(tmp_path, command):
+    sides = [
+        save(tmp_path / name, graded(sample(200, 8, p, i))) for i, (name, p) in enumerate((("a", 0.3), ("b", 0.5)))
+    ]
+    arguments = ("compare", "--checkpoint", sides[1], "--baseline", sides[0], "--output", tmp_path / "out")
+    status, printed = command(*arguments, "--looks", "8")
+    stored = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert status == 0 and stored["always_valid"] and stored["verdict"] == "better"
+    assert "looks after 1, 2, 4, 8 completions" in printed
+    assert command(*arguments, "--looks", "8", "--alpha", "0.0000001")[0] == 0
+
+
+def test_questions_of_a_pair_beside_the_test(tmp_path, command):
+    for name, seed, shift in (("a", 0, 0.0), ("b", 1, 0.1)):
+        save(tmp_path / name, *(graded(sample(n, 4, 0.4 + shift, seed), b) for n, b in ((40, "easy"), (300, "hard"))))
+    arguments = ("compare", "--checkpoint", tmp_path / "b", "--baseline", tmp_path / "a", "--output", tmp_path / "out")
+    printed = command(*arguments, "--posterior")[1]
+    assert "pooled over all 340 problems" in printed and "prior: each model's chance" in printed
+    like = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    command(*arguments, "--problems", "same")
+    same = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert like["posteriors"] and not same["posteriors"] and same["pooled"]["verdict"] == "better"
+    for one, other in zip(like["lines"], same["lines"], strict=True):
+        assert one["difference"]["value"] == pytest.approx(other["difference"]["value"])
+        assert other["detectable"] < 1.1 * one["detectable"] and "same problems" in other["test"]

@@ -6,6 +6,7 @@ from scipy import stats
 
 from analysis.compare_checkpoints import (
     against_published,
+    comparison,
     graded_checkpoint,
     paired_answers,
     paired_comparison,
@@ -112,7 +113,7 @@ def test_on_the_same_problems_smaller_differences_are_found(tmp_path):
     side = read(tmp_path, "side", graded(np.random.default_rng(0).random((30, 64)) < 0.40, "aime24"))
     results = {
         problems: against_published.compare(side, row, accepted=ACCEPTED, problems=problems)
-        for problems in against_published.QUESTIONS
+        for problems in comparison.QUESTIONS
     }
     assert [results[q].verdict for q in ("same", "like")] == ["better", "cannot tell"]
     assert any("--problems same" in note for note in results["like"].notes)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from analysis import hash_order
 from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_recipes import cheapest_design, training_runs
-from analysis.statistics import recipe_difference
+from analysis.statistics import recipe_difference, recipe_power
 from contracts import provenance
 from tests.unit.test_compare_checkpoints import graded, process, sample, save
 from tests.user_errors import printed_code, refused
@@ -42,7 +43,7 @@ def test_the_same_recipe_is_better_than_itself_in_five_percent_at_most(spread, s
 def test_the_detectable_difference_is_found_in_80_percent():
     random, found_better = np.random.default_rng(3), []
     parts = recipe_difference.Components(0.0, 0.0, 0.02**2, 0.0, 0.2)
-    stated = recipe_difference.detectable(cheapest_design.expected_test(parts, 5, 200, 4), 0.05)
+    stated = recipe_power.detectable(cheapest_design.expected_noise(parts, 5, 200, 4), 0.05)
     for _ in range(300):
         chance = random.uniform(0.3, 0.7, 200)  # p(1-p) is about 0.24 on average
         a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
@@ -91,7 +92,7 @@ def test_crossed_effects_are_those_of_reml():
 
     best = optimize.minimize(loss, np.log([0.04, 0.01, 0.006, 0.01]), method="Nelder-Mead", options={"xatol": 1e-3})
     test = recipe_difference._satterthwaite_test(
-        float(sides[1].mean() - sides[0].mean()), recipe_difference._crossed_variances(*sides)
+        float(sides[1].mean() - sides[0].mean()), recipe_difference._crossed_variances(sides)
     )
     assert test.error == pytest.approx(fit(best.x)[1][1, 1] ** 0.5, rel=0.01)
 
@@ -173,7 +174,7 @@ def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
 
 def test_a_chosen_checkpoint_is_judged_on_problems_that_did_not_choose_it(tmp_path):
     folder = tmp_path / "run" / "graded"
-    first_half = np.array([[training_runs.problem_half(f"p{problem:04}") == 0] for problem in range(40)])
+    first_half = np.array([[hash_order.half(f"p{problem:04}") == 0] for problem in range(40)])
     # Each of the two best checkpoints solves just the half on which it would be chosen. Luck does not carry over.
     for step, right in ((1, first_half), (2, ~first_half), (3, np.arange(40)[:, None] % 4 == 0)):
         save(folder / f"step-{step}", graded(right, step=step))
@@ -234,3 +235,35 @@ def test_earlier_checkpoints_may_have_other_repeats(tmp_path):
     save(b[1] / "step-4", graded(sample(60, 8, 0.9, 6), step=4))
     sides = training_runs.read_correct_answers([a, b], "chosen")
     assert {run.shape for side in sides for run in side["questions"]} == {(60, 2)}
+
+
+def test_paired_seeds_see_more_where_seeds_are_alike(tmp_path):
+    random, found = np.random.default_rng(8), {True: 0, False: 0}
+    for _ in range(40):
+        chance, shifts = random.uniform(0.3, 0.7, 300), random.normal(0, 0.03, 4)
+        a, b = ([random.random((300, 4)) < (chance + s + gain)[:, None] for s in shifts] for gain in (0.0, 0.05))
+        for paired in found:
+            found[paired] += recipe_difference.compare({"x": a}, {"x": b}, paired=paired)[0].verdict == "B is better"
+    assert found[True] >= found[False] + 10
+    assert recipe_difference.seed_correlation({"x": a}, {"x": b}) > 0.5
+    (line,) = recipe_difference.compare({"x": a}, {"x": b}, paired=True)
+    gaps = np.array([two.mean() - one.mean() for one, two in zip(a, b, strict=True)])
+    assert line.welch.p_value == pytest.approx(line.crossed.p_value)
+    assert line.welch.difference.value == pytest.approx(gaps.mean())
+    assert line.welch.error >= gaps.std(ddof=1) / 2 - 1e-12  # and what the choice of problems adds
+
+
+def test_runs_are_paired_by_their_seeds(tmp_path):
+    sides = [[], []]
+    for side, numbers in enumerate(((1, 0, 2), (0, 1, 2))):
+        for seed in numbers:
+            folder, run = tmp_path / str(side) / f"seed-{seed}" / "graded", f"{side}/r/seed-{seed}"
+            save(folder / "step-10", graded(sample(60, 4, 0.5, 10 * side + seed), step=10, run=run))
+            sides[side].append(folder)
+    recipes = training_runs.comparable_recipes(sides, "last", None, ())
+    assert training_runs.training_seeds(recipes[0]) == ["1", "0", "2"]
+    paired = training_runs.paired_by_seed(recipes)
+    assert [training_runs.training_seeds(recipe) for recipe in paired] == [["0", "1", "2"]] * 2
+    others = training_runs.comparable_recipes([sides[0][:2], sides[1][1:]], "last", None, ())
+    with refused("unpaired-seeds", seeds=[["1", "0"], ["1", "2"]]):
+        training_runs.paired_by_seed(others)

@@ -22,28 +22,38 @@ def even_loss(random, n, k, loss):
 
 @pytest.mark.parametrize("null", [0.0, -0.02])
 def test_the_ratio_is_that_of_the_weights_that_make_the_mean_null(null):
-    """The weights are searched directly, with a weight for the unseen change that counts nothing."""
+    """The weights are searched directly."""
     values = np.random.default_rng(0).normal(0.1, 0.2, 12).clip(-1, 1)
-    n, unseen = len(values), min(-0.5, values.min())
 
-    def loss(logits):
-        weights = np.exp(logits - np.logaddexp.reduce(logits))
-        return -np.log(np.maximum(n * weights[:n], 1e-300)).sum(), weights
+    def weights(logits):
+        return np.exp(logits - np.logaddexp.reduce(logits))
 
-    support = np.append(values, unseen if null == 0 else -0.5)
-    constraint = {"type": "eq", "fun": lambda x: loss(x)[1] @ support - null}
-    best = optimize.minimize(lambda x: loss(x)[0], np.append(np.zeros(n), -9.0), constraints=constraint, tol=1e-12)
-    expected = 2 * stats.t.sf(np.sqrt(2 * best.fun), n - 1)
-    gap = values.mean() - null
-    none_here = (1 + gap / (0.5 + abs(null))) ** -n
-    assert skewed_changes.p_values([values[None]], null)[0] == pytest.approx(max(expected, none_here), rel=0.02)
+    constraint = {"type": "eq", "fun": lambda x: weights(x) @ values - null}
+    best = optimize.minimize(lambda x: -np.log(12 * weights(x)).sum(), np.zeros(12), constraints=constraint, tol=1e-12)
+    expected = 2 * stats.t.sf(np.sqrt(2 * best.fun), 11)
+    assert skewed_changes.bounds([values[None]], 0.5, null).likelihood[0] == pytest.approx(expected, rel=0.02)
 
 
-def test_the_needed_mean_is_where_the_chance_of_none_is_alpha():
-    for n in (30, 500):
-        mean = skewed_changes.needed_mean(n, 0.05)
-        assert skewed_changes.chance_of_none([np.full(n, mean)]) == pytest.approx(0.05)
-    assert significance.needed(30, 0.04, significance.Spread(0.0, 0.2)).repeats is None
+@pytest.mark.parametrize(("n", "hidden", "error"), [(30, 0.5, 0.01), (30, 0.2, 0.03), (500, 0.5, 0.01)])
+def test_the_chance_that_none_is_here_and_the_others_gain_as_much(n, hidden, error):
+    shares = np.linspace(0, 0.9, 200_001)
+    gaps = hidden * shares / (1 - shares)
+    expected = ((1 - shares) ** n * stats.norm.cdf((gaps - 0.04) / error)).max() / skewed_changes.OF_LEVEL
+    said = skewed_changes.chance_of_none(np.array([0.04]), n, hidden, np.array([error]))
+    assert said[0] == pytest.approx(min(1, expected), rel=0.01)
+    mean = skewed_changes.needed_mean(n, hidden, error, 0.05)
+    assert skewed_changes.chance_of_none(np.array([mean]), n, hidden, np.array([error])) == pytest.approx(
+        0.05, rel=0.01
+    )
+
+
+def test_what_the_baseline_leaves_room_for():
+    low = np.arange(30)[:, None] < [6]
+    assert skewed_changes.headroom([low], True) == pytest.approx(0.2)  # it cannot lose more
+    assert skewed_changes.headroom([low], False) == skewed_changes.MOST
+    assert skewed_changes.headroom([np.zeros((30, 1)), np.ones((500, 1))], True) == pytest.approx(1 / 30)
+    assert significance.needed(30, 0.02, significance.Spread(0.0, 0.2)).repeats is None
+    assert significance.needed(30, 0.02, significance.Spread(0.0, 0.2), hidden=0.05).repeats
 
 
 @pytest.mark.slow
@@ -103,4 +113,5 @@ def test_a_large_loss_among_many_gains_is_searched_to_the_end():
     values = np.full(100, 0.09)
     values[:2] = -0.9  # near the pole of the logarithm
     best = optimize.minimize_scalar(lambda bet: -np.log1p(bet * values).sum(), bounds=(0, 1 / 0.9), method="bounded")
-    assert skewed_changes.p_values([values[None]])[0] == pytest.approx(2 * stats.t.sf((-2 * best.fun) ** 0.5, 99))
+    said = skewed_changes.bounds([values[None]], 0.5).likelihood[0]
+    assert said == pytest.approx(2 * stats.t.sf((-2 * best.fun) ** 0.5, 99))

@@ -13,6 +13,7 @@ from analysis.report.section import Content, Section
 from analysis.report.sections.run_pairs import P_COLUMN
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS
 from analysis.statistics.training_seeds import SEED, Recipe, accuracy, accuracy_of_each_seed, gain
+from analysis.statistics.training_seeds import obstacles as obstacles_of_page
 from contracts import seeds
 
 VERDICTS = {"rose": "the second recipe is better", "fell": "the first recipe is better"}
@@ -84,11 +85,12 @@ def recipe_pairs_table(decided: PagePairs) -> Table | None:
 
 def content(report: ReportData) -> Content | None:
     """Both tables, of the recipes with several seeds."""
+    obstacles = obstacles_of_page(report.runs)
     if not report.repeated_recipes:
-        return None
+        return Content([], values={"tests": 0, "obstacles": obstacles}) if obstacles else None
     pairs = recipe_pairs_table(report.pairs)
     tables = [seeds_table(report.repeated_recipes), *([pairs] if pairs else [])]
-    return Content(tables, values={"tests": report.pairs.tests})
+    return Content(tables, values={"tests": report.pairs.tests, "obstacles": obstacles})
 
 
 SECTION = Section(
@@ -106,6 +108,8 @@ SECTION = Section(
         ),
     },
     text="""\
+{% for why in obstacles %}<p>Not compared as seeds of one recipe: {{ why }}.</p>
+{% endfor %}
 {{ table("seeds", "Recipes over their training seeds. Means have 95 % intervals for new seeds and new problems.", 3) }}
 {{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake
 compare_recipes: a verdict holds for new seeds and new problems. The chance of any false one, over the " ~ tests ~ "

@@ -47,17 +47,22 @@ PROBLEMS = 40
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?(/\d+)?[KG%]?")
 
 
-def _completion(step: int, problem: int, right: bool, tokens: int) -> dict[str, Any]:
+def _completion(name: str, step: int, problem: int, right: bool, tokens: int) -> dict[str, Any]:
     thinking = "First, think. Let's try again." if step else "think"
-    text = f"{thinking}</think>{'a' * len(thinking)}"
+    text = f"{thinking}</think>{(f'{name[0]}{name[-1]}' * len(thinking))[: len(thinking)]}"  # each training has its own
     verdict = "correct" if right else "truncated" if problem % 2 else "wrong"
     return graded_row(step, f"{problem:02d}", 0, verdict, completion=text, completion_tokens=tokens)
 
 
 def synthetic(name: str, solved: int = 10, level: float = 100.0, swing: float = 1.0) -> RunResults:
     """Solves a number of 40 problems at steps 0 and 40, twice as many at step 20; lengths swing, and double there."""
-    rows = [_completion(step, problem, problem < solved * (2 if step == 20 else 1), 100 + 20 * (problem % 2) + 5 * step)
-            for step in (0, 20, 40) for problem in range(PROBLEMS)]  # fmt: skip
+    rows = [
+        _completion(
+            name, step, problem, problem < solved * (2 if step == 20 else 1), 100 + 20 * (problem % 2) + 5 * step
+        )
+        for step in (0, 20, 40)
+        for problem in range(PROBLEMS)
+    ]
     log = [
         log_row(step, response_length_mean=(1 if step <= 20 else 2) * level + swing * (1, -1, 2, -2)[step % 4])
         for step in range(1, 41)
@@ -209,6 +214,19 @@ def test_a_sentence_about_recipes_is_decided_by_their_test() -> None:
     assert estimate.low == pytest.approx(min(line.welch.difference.low, line.crossed.difference.low))
     more = measure(rule, runs_by_name([*_recipe("a/run", *[10, 11, 9] * 3), *_recipe("b/run", *[16, 13, 18] * 3)]))
     assert isinstance(more, Estimate) and more.high - more.low < estimate.high - estimate.low
+
+
+def test_copies_and_other_last_steps_decide_no_claim() -> None:
+    low = {**MEASURED["last"][0], "at_least": 0.9}
+    one, two = _recipe("a/run", 10, 11)
+    for runs in ([one, two, replace(two, name="a/run/seed-2")], [replace(one, name="b/run/seed-0"), one, two]):
+        rule = low if len(runs_by_name(runs)) == 1 else {**MEASURED["between"][0], "step": 20, "at_least": 0.9}
+        judged = finding(claim(rule), runs_by_name(runs), "full")
+        assert judged.verdict == NOT_MEASURED and "same completions" in judged.evidence
+    early = replace(two, scores=two.scores[two.scores["step"] < 40])
+    judged = finding(claim(low), runs_by_name([one, early]), "full")
+    assert judged.verdict == NOT_MEASURED and "different steps" in judged.evidence
+    assert finding(claim({**low, "step": 20}), runs_by_name([one, early]), "full").verdict == CONTRADICTED
 
 
 def test_each_of_several_rules_contradicts_with_its_share_of_the_error() -> None:

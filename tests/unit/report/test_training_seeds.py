@@ -30,7 +30,15 @@ RIGHT = {0: 14, 1: 15, 2: 16}  # per seed, problems right after it
 def trained(name: str, right: int, benchmark: str = "sums", reward: float = 0.1, problems: int = 20) -> RunResults:
     """A run that solves the first problems: BASE of them before training, and `right` after it."""
     rows = [
-        graded_row(step, f"p{i:02}", repeat, "correct" if i < solved else "wrong", run=name, benchmark=benchmark)
+        graded_row(
+            step,
+            f"p{i:02}",
+            repeat,
+            "correct" if i < solved else "wrong",
+            run=name,
+            benchmark=benchmark,
+            completion=f"First, \\boxed{{2}} by {name}",
+        )
         for step, solved in ((0, BASE), (LAST, right))
         for i in range(problems)
         for repeat in range(2)
@@ -52,6 +60,19 @@ def test_runs_of_one_recipe_are_one_and_others_are_not() -> None:
     assert (first.display_name, second.display_name) == ("recipe/run, 3 seeds", "recipe/other/seed-0")
     titled = [replace(run, title=f"run demo, GRPO (trl), seed {i}") for i, run in enumerate(runs[:3])]
     assert training_seeds.by_recipe(titled)[0].display_name == "run demo, GRPO (trl), 3 seeds"
+
+
+@pytest.mark.slow
+def test_copies_and_other_last_steps_are_no_seeds_of_a_recipe(tmp_path: Path) -> None:
+    runs = seeds_of()
+    copy = replace(runs[0], name="recipe/run/seed-7")
+    assert training_seeds.obstacles(runs) == [] and "completions" in training_seeds.obstacle([*runs, copy])
+    assert not any(recipe.has_several_seeds for recipe in training_seeds.by_recipe([*runs, copy]))
+    early = replace(runs[0], scores=runs[0].scores[runs[0].scores["step"] < LAST])
+    assert "step" in training_seeds.obstacle([early, *runs[1:]])
+    assert not training_seeds.obstacle([early, *runs[1:]], last=False)
+    report([*runs, copy], tmp_path, "A copy", "demo")
+    assert "so they are one training" in (tmp_path / "index.html").read_text()
 
 
 @pytest.mark.parametrize("other", [{"benchmark": "words"}, {"problems": 19}])
