@@ -71,10 +71,10 @@ class Side:
         return self.kind in ("folder", "hub")
 
 
-def is_to_be_model(folder: Path) -> bool:
-    """Whether a folder is meant as a model: it has some of its files, or those of a trainer's checkpoint."""
-    files = any(file.match(pattern) for file in folder.iterdir() for pattern in MODEL_FILES)
-    return files or checkpoint_formats.recognise(folder) is not None
+def is_to_be_model(path: Path) -> bool:
+    """Whether a folder is meant as a model: it has some of its files, or those of a trainer's checkpoint; or a file."""
+    files = path.is_dir() and any(file.match(pattern) for file in path.iterdir() for pattern in MODEL_FILES)
+    return files or checkpoint_formats.recognise(path) is not None
 
 
 def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
@@ -108,7 +108,7 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
             cut or damaged.
     """
     path = Path(value)
-    if path.is_dir() and is_to_be_model(path):
+    if is_to_be_model(path):
         model_folder.check_files(path)
         return Side("folder", value)
     if path.exists():

@@ -87,8 +87,6 @@ def _is_run(name: str, runs: list[str]) -> bool:
 def _path_kind(path: Path, results: ResultsFolder) -> tuple[str, str]:
     """The kind of a file or folder, and the name that stands for it."""
     whole = path.resolve()
-    if path.is_file():
-        return (GRADED if _is_graded(path) else GENERATIONS), str(whole)
     if is_to_be_model(path):
         runs = (results.path / "runs").resolve()
         stored = str(whole.relative_to(runs)).replace("/checkpoints/", "/") if whole.is_relative_to(runs) else ""
@@ -96,6 +94,8 @@ def _path_kind(path: Path, results: ResultsFolder) -> tuple[str, str]:
             return STORED_STEP, stored
         model_folder.check_files(path)
         return MODEL, str(whole)
+    if path.is_file():
+        return (GRADED if _is_graded(path) else GENERATIONS), str(whole)
     folder = whole / "graded" if (whole / "graded").is_dir() else whole
     inside = [*folder.glob("*.parquet"), *(file for step in steps.folders(folder).values() for file in step.iterdir())]
     if any(_is_graded(file) for file in inside if file.suffix == ".parquet"):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from analysis.compare_checkpoints.comparison_request import side_from_config
+from analysis.compare_checkpoints.recognise_side import recognise_side
 from contracts import checkpoint_formats, model_folder, provenance
+from contracts.paths import ResultsFolder
 from recipes import gguf_model, model_sources, models
 from recipes.gguf_model import Contents
 from system.yaml_files import read_yaml
@@ -71,10 +75,15 @@ def test_a_gguf_file_is_told_with_the_command_that_converts_it(named: str, tmp_p
     (file := tmp_path / "models" / "tiny.Q4_1.gguf").touch()
     typed = file if named == "file" else file.parent
     model = f"{str(typed).removesuffix('.gguf')}-model"
-    with refused(
-        "unconverted-model", format="gguf", remedy=f"make a model of it: crosszero convert {typed} --output {model}"
-    ):
-        model_folder.check_files(typed)
+    remedy = f"make a model of it: crosszero convert {typed} --output {model}"
+    checks: list[Callable[[Path], object]] = [
+        model_folder.check_files,
+        lambda one: recognise_side(str(one), ResultsFolder(tmp_path)),
+        lambda one: side_from_config(str(one), "checkpoint", {}),
+    ]
+    for check in checks:
+        with refused("unconverted-model", format="gguf", remedy=remedy):
+            check(typed)
     one = checkpoint_formats.recognise(typed)
     assert one and one.format == checkpoint_formats.GGUF
 
