@@ -73,7 +73,7 @@ _TOO_LARGE = re.compile(
     r"\d\s*\^\s*\{?\s*\d+\s*\^|\^\s*[{(]?\s*-?\d{5,}|\d{5,}\s*!|\}\s*!"
 )  # that sympy would write down
 LONGEST_PARSED, DEEPEST_PARSED = 1000, 12  # characters, brackets: of answers that math-verify's parser is given
-_PLAIN_LOG = re.compile(r"(?<![a-zA-Z\\{])log(?=\s*\()")  # sympy's, to base e
+_PLAIN_LOG = re.compile(r"(?<![a-zA-Z\\{])log(?=\s*\()|\\log(?=\s*\{\s*\\left\()")  # sympy's, to base e
 _PLAIN_E = re.compile(r"(?<![\w\\}])E(?=\s*\*)|(?<=\*)\s*E(?!\w)")
 _PLAIN_I = re.compile(r"(?<=\*)I(?!\w)|(?<![\w\\])I(?=\s*\*)|(?<=[-+] )I$|^I(?= [-+]|$)")
 _RUN_TOGETHER = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])(\d)")  # an index, or a factor before a power: `n2^n`
@@ -278,7 +278,8 @@ def _in_one_alphabet(gold: str, answer: str) -> tuple[str, str]:
     if "E" not in gold:
         answer = _PLAIN_E.sub("e", answer)
     if "\\ln" in gold and "\\log" not in gold:
-        answer = _PLAIN_LOG.sub("ln", answer)
+        answer = re.sub(r"\blog\(([^(),]+), E\)", r"log(\1)", answer)
+        answer = _PLAIN_LOG.sub(lambda match: match[0].replace("log", "ln"), answer)
     both = gold + answer
     by_time = {match["by"] for match in _LEIBNIZ.finditer(both)} <= {"t"}
     if any(bool(one.search(gold)) != bool(one.search(answer)) for one in (_LEIBNIZ, _DOTTED)) and (

@@ -107,12 +107,13 @@ _SYMPY_RELATION = re.compile(r"(Eq|Ne|Gt|Ge|Lt|Le)\s*\(([^,]+),([^,]+)\)")
 _SYMPY_SIGNS = {"Eq": "=", "Ne": r"\ne ", "Gt": ">", "Ge": r"\ge ", "Lt": "<", "Le": r"\le "}
 _SYMPY_UNION = re.compile(r"Union\s*\((.*)\)")
 _SYMPY_SUM = re.compile(r"Sum\s*\((.+),\s*\((\w+),([^,()]+),([^,()]+)\)\)")
+_SYMPY_FUNCTION = re.compile(r"(?<![a-zA-Z\\])([a-zA-Z])\{\(([^{}]*)\)\}")  # `f{\left(x \right)}`
 _SYMPY_NAMES = {"EmptySet": r"\emptyset", "set()": r"\emptyset", "lamda": r"\lambda", "S.EmptySet": r"\emptyset"}
 _SYMPY_NUMBER = re.compile(r"(?<![a-zA-Z\\])S\((\d+)\)")
 _SYMPY_GAMMA = re.compile(r"(?<![a-zA-Z\\])gamma(?=\()")
 _OVER = re.compile(r"\{([^{}]*?)\s*\\over(?![a-zA-Z])\s*([^{}]*)\}|^([^{}\\]*?)\s*\\over(?![a-zA-Z])\s*([^{}\\]*)$")
 _GREEK_WORD = re.compile(
-    r"(?<![a-zA-Z\\])(?=[a-z])(alpha|beta|gamma|delta|epsilon|theta|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega)(?![a-zA-Z])"
+    r"(?<![a-zA-Z\\])(Delta|Theta|Lambda|Sigma|Phi|Psi|Omega|alpha|beta|gamma|delta|epsilon|theta|lambda|mu|nu|rho|sigma|tau|phi|chi|psi|omega)(?![a-zA-Z])"
 )
 _MATRIX = re.compile(r"(?:Matrix|matrix|np\.array|array)\s*\(\s*(\[.*\])\s*\)", re.DOTALL)
 _LARGE = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
@@ -290,6 +291,7 @@ def plain(text: str) -> str:
         text = _CHINESE_WORD.sub(r"\\text{ units}", _CHINESE_UNIT.sub(_unit_in_english, text))
     if match := _THOUSANDS.match(text):
         text = match[1] + match[2].replace(" ", "") + text[match.end() :]
+    text = _SYMPY_FUNCTION.sub(r"\1(\2)", text)
     for pattern in (_PRODUCT, _E):
         if match := pattern.match(text):
             text = f"{match[1]}\\cdot10^{{{int(match[2])}}}{text[match.end() :]}"
