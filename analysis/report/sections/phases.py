@@ -88,8 +88,8 @@ SECTION = Section(
         NAME: (
             "Seconds of each phase over all steps of a training, by the framework's own timers. Start-up, rest and "
             "end are timed from outside, so that the phases add up to the time from the trainer's start to its end. "
-            "What a framework does in one go has one name: verl and OpenRLHF reward a completion while others are "
-            "still sampled, and OpenRLHF computes log-probabilities, the reference's and values at once."
+            "What a framework does in one go has one name: some reward a completion while others are still sampled, "
+            "and some compute log-probabilities, the reference's and values at once."
         )
     },
     figures={
