@@ -83,7 +83,7 @@ def test_runs_are_listed_with_what_they_need() -> None:
     assert {"tinyzero/grpo-3b", "tinyzero/ppo-7b"} < set(rows) and not any(name.startswith("openr1") for name in rows)
     assert "qwen2.5-3b " in rows["tinyzero/grpo-3b"] and "× 80 GB" in rows["tinyzero/grpo-3b"]
     with refused("unknown-name", name="tinyzeroo"):
-        runs.chosen_names(("tinyzeroo",))
+        runs.chosen_names(("tinyzeroo",), "demo")
 
 
 def test_a_target_of_the_table_exists() -> None:
