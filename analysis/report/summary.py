@@ -20,6 +20,7 @@ from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall_column
 from analysis.statistics.training_seeds import Recipe, by_recipe
 from contracts import seeds
+from contracts.run_file import SCALES
 
 MAX_BENCHMARKS = 6  # named; if there are more, only their number is given
 MAX_RUNS_NAMED = 4  # in a command
@@ -236,7 +237,7 @@ def next_step(runs: Sequence[RunResults], scale: str) -> tuple[str, str]:
     if not any(recipe.has_several_seeds for recipe in by_recipe(runs)):
         return (
             "Whether the recipe is better, and not this checkpoint alone, takes several training seeds:",
-            f"crosszero reproduce {named} --seeds 0,1,2",
+            f"crosszero reproduce {named} --seeds 0,1,2" + ("" if scale == SCALES[0] else f" --scale {scale}"),
         )
     if scale == "full":
         return "What these runs say of the claims of the source documents:", "crosszero claims"

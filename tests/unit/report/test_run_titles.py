@@ -64,3 +64,9 @@ def test_a_model_has_its_own_name_and_the_hashes_only_where_two_share_it() -> No
     assert list(run_titles.titles([model, other], "full").values()) == [
         "Qwen-Qwen2.5-0.5B, b3a114d7-01759ed7", "Qwen-Qwen2.5-0.5B, b3a114d7-8e1f0a22"
     ]  # fmt: skip
+
+
+def test_a_title_says_how_weights_came_quantised_before_the_seed() -> None:
+    assert run_titles.with_quantisation("a demo, seed 1", "Q4_1") == "a demo, from Q4_1 weights, seed 1"
+    assert run_titles.with_quantisation("a demo", "Q4_1") == "a demo, from Q4_1 weights"
+    assert run_titles.with_quantisation("a demo", "") == "a demo"
