@@ -1,9 +1,10 @@
-"""Jobs that Slurm no longer knows: whether they have ended is read from the exit file that each writes itself.
+"""Which jobs of a cluster have ended, and how: one squeue a poll, and the exit file that each job writes itself.
 
-A controller without accounting forgets a job soon after its end (MinJobAge), and the executor plugin waits for ever for
-a job that nobody knows. So the queue is looked at with each poll. A job that is missing there has ended if it has
-left an exit file, with the status in it (cluster/retry_interrupted.py). Without one, if it is missing twice, or after
-its time limit without a sign of life, it is lost and is submitted again.
+The executor plugin drops its jobs when squeue fails five times, and waits for ever for a job that the controller has
+forgotten, which without accounting it does soon after the job's end (MinJobAge). So its polls are replaced. A job that
+is missing in the queue has ended if it has left an exit file, with the status in it (cluster/retry_interrupted.py).
+Without one, if it is missing twice, or after its time limit while squeue does not answer, it is lost and is submitted
+again.
 
 A controller that was killed may start a running job once more, fail, and hold it in the queue for ever. Such a job
 counts as missing, and is cancelled when it has ended or is lost.
@@ -23,40 +24,60 @@ from cluster import slurm
 from cluster.retry_interrupted import LOST, read_exit_status
 from system.quiet_time import QuietTime
 
-POLL_SECONDS = 60.0  # at most; the plugin would stretch its polls to three minutes
-FOREVER_SECONDS = 10**9
+POLL_SECONDS = 60.0  # at most, ten seconds later each time that no job has ended
+SQUEUE_SECONDS = 120.0  # a busy controller is slow
 GRACE_SECONDS = 3600.0  # beyond a job's time limit
+COMPLETING_POLLS = 10  # for a node's last work; beyond, its epilogue hangs
+FAILED = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "OUT_OF_MEMORY", "TIMEOUT")
+RESTARTED = ("NODE_FAIL", "PREEMPTED")  # by Slurm itself, unless the site forbids it
 HELD = re.compile(
     r"requeued[ _]held|JobHoldMaxRequeue", re.IGNORECASE
 )  # reasons of jobs that never start by themselves
 
 
 class Queue:
-    """What the polls of one Snakemake have seen of its jobs."""
+    """What the polls of one Snakemake have seen of its jobs.
 
-    def __init__(self, work: Path) -> None:
+    Args:
+        work: the work folder.
+        say: prints a line.
+    """
+
+    def __init__(self, work: Path, say: Callable[[str], None]) -> None:
         """Begin without jobs."""
-        self.work = work
-        self.absent: Counter[str] = Counter()  # polls in a row
-        self.signs: dict[str, QuietTime] = {}
+        self.work, self.say = work, say
+        self.states: dict[str, str] = {}
         self.held: set[str] = set()
+        self.absent: Counter[str] = Counter()  # polls in a row, like the next
+        self.completing: Counter[str] = Counter()
+        self.signs: dict[str, QuietTime] = {}
+        self.silent = 0
 
     def look(self, jobs: Collection[str]) -> None:
         """Look for jobs in the queue; a controller that does not answer says nothing about them."""
         for job in jobs:
             self.signs.setdefault(job, QuietTime(POLL_SECONDS))
-        status, output, _ = slurm.run(["squeue", "--me", "--noheader", "--states=all", "--format=%i %r"])
+        command = ["squeue", "--me", "--noheader", "--states=all", "--format=%i|%T|%r"]
+        status, output, error = slurm.run(command, SQUEUE_SECONDS)
         if status:
+            self.silent += 1
+            if self.silent == 1:
+                reason = slurm.failure_reason(status, error)
+                self.say(f"squeue does not answer ({reason}); jobs go on, and it is asked again")
             return
-        reasons = dict(line.split(maxsplit=1) for line in output.split("\n") if " " in line.strip())
-        self.held = {job for job, reason in reasons.items() if HELD.search(reason)}
-        listed = reasons.keys() - self.held
+        if self.silent:
+            self.say("squeue answers again")
+        self.silent = 0
+        rows = {job: (state, reason) for job, state, reason in _rows(output)}
+        self.states = {job: state for job, (state, _) in rows.items()}
+        self.held = {job for job, (_, reason) in rows.items() if HELD.search(reason)}
         for job in jobs:
-            if job in listed:
-                del self.absent[job]
+            state = self.states.get(job, "")
+            is_absent = not state or job in self.held or state in RESTARTED
+            self.absent[job] = self.absent[job] + 1 if is_absent else 0
+            self.completing[job] = self.completing[job] + 1 if state == "COMPLETING" else 0
+            if not is_absent:
                 self.signs[job].restart()
-            else:
-                self.absent[job] += 1
 
     def ending(self, job: str, limit_minutes: float) -> str | None:
         """Why a job counts as ended.
@@ -74,15 +95,28 @@ class Queue:
         return ending
 
     def _ending(self, job: str, limit_minutes: float) -> str | None:
-        status = read_exit_status(self.work, job) if self.absent[job] else None
-        if status is not None:
-            return f"SLURM-job '{job}' failed: its command ended with status {status}" if status else ""
-        if self.absent[job] > 1:
-            state = accounted_state(job) or LOST
-            return f"SLURM-job '{job}' is no longer in the queue and left no exit status, its state is '{state}'"
-        if self.signs[job].seconds() > 60 * limit_minutes + GRACE_SECONDS:
-            return f"SLURM-job '{job}' is '{LOST}': no sign of life for longer than its time limit"
+        state, status = self.states.get(job, ""), read_exit_status(self.work, job)
+        code = f", its command ended with status {status}" if status else ""
+        is_silent = self.silent and self.signs[job].seconds() > 60 * limit_minutes + GRACE_SECONDS
+        if self.silent and not is_silent:
+            return None
+        if state == "COMPLETED":
+            return ""
+        if state in FAILED:
+            return f"SLURM-job '{job}' failed, its state is '{state}'{code}"
+        is_stuck = is_silent or self.completing[job] > COMPLETING_POLLS
+        if (self.absent[job] or is_stuck) and status is not None and state not in RESTARTED:
+            return f"SLURM-job '{job}' failed{code}" if status else ""
+        if self.absent[job] > 1 or is_stuck:
+            state = state if state in RESTARTED else accounted_state(job) or LOST
+            return f"SLURM-job '{job}' is not in the queue or is stuck, and left no exit status; its state is '{state}'"
         return None
+
+
+def _rows(output: str) -> list[list[str]]:
+    """Id, state and reason of each job that squeue lists."""
+    rows = (line.strip().split("|", 2) for line in output.split("\n"))
+    return [row for row in rows if len(row) == 3]
 
 
 def accounted_state(job: str) -> str:
@@ -94,35 +128,38 @@ def accounted_state(job: str) -> str:
     return "" if state in ("PENDING", "RUNNING", "COMPLETED") else state
 
 
-def notice_ended(plugin: Any, work: Path) -> None:
-    """Have the executor of a cluster notice jobs that Slurm has forgotten, and poll at least once a minute.
+def notice_ended(executor: type[Any], work: Path, say: Callable[[str], None]) -> None:
+    """Have the executor of a cluster see by itself which jobs have ended, once a minute.
 
     Args:
-        plugin: the module of the executor plugin.
+        executor: of the executor plugin.
         work: the work folder.
+        say: prints a line.
     """
-    check: Callable[..., AsyncIterator[Any]] = plugin.Executor.check_active_jobs
-    if hasattr(check, "notices_ended"):  # Snakemake reads the Snakefile more than once
+    if hasattr(executor.check_active_jobs, "notices_ended"):  # Snakemake reads the Snakefile more than once
         return
-    queue = Queue(work)
+    queue = Queue(work, say)
 
     async def check_active_jobs(self: Any, active_jobs: list[Any]) -> AsyncIterator[Any]:
-        await asyncio.to_thread(queue.look, [each.external_jobid for each in active_jobs])
-        remaining = []
+        settings, remaining = self.workflow.executor_settings, 0
+        if active_jobs:
+            await asyncio.to_thread(queue.look, [each.external_jobid for each in active_jobs])
         for each in active_jobs:
-            minutes = each.job.resources.get("runtime") or 0
+            minutes, log = each.job.resources.get("runtime") or 0, Path(each.aux["slurm_logfile"])
             ending = await asyncio.to_thread(queue.ending, each.external_jobid, minutes)
             if ending is None:
-                remaining.append(each)
+                remaining += 1
+                yield each
             elif ending:
-                self.report_job_error(each, msg=ending, aux_logs=[str(each.aux["slurm_logfile"])])
+                self.report_job_error(each, msg=ending, aux_logs=[str(log)])
             else:
                 self.report_job_success(each)
-        async for each in check(self, remaining):
-            yield each
-        self.next_seconds_between_status_checks = min(self.next_seconds_between_status_checks, POLL_SECONDS)
+                if not settings.keep_successful_logs:
+                    log.unlink(missing_ok=True)
+        pause = settings.init_seconds_before_status_checks
+        if remaining == len(active_jobs) > 0:
+            pause = min(self.next_seconds_between_status_checks + 10, POLL_SECONDS)
+        self.next_seconds_between_status_checks = pause
 
     check_active_jobs.notices_ended = True  # type: ignore[attr-defined]
-    plugin.Executor.check_active_jobs = check_active_jobs
-    # Where squeue forgets soon, the plugin would ask sacct, which blocks for ever where there is no accounting.
-    plugin.get_min_job_age = lambda: FOREVER_SECONDS
+    executor.check_active_jobs = check_active_jobs

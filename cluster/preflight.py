@@ -65,8 +65,10 @@ def all_findings(settings: Mapping[str, Any], jobs: Sequence[Mapping[str, Any]])
     partitions = slurm.read_partitions(slurm.run(["scontrol", "show", "partition", "--oneliner"])[1])
     nodes = slurm.read_nodes(slurm.run(["scontrol", "show", "node", "--oneliner"])[1])
     findings = [*check_accounting(configuration), *check_account(settings, configuration)]
-    if limit := slurm.submit_limit(settings["account"], settings["qos"]):
-        findings.append(Finding(False, f"you may have {limit} jobs in the queue at a time; no more are submitted"))
+    limit = slurm.submit_limit(settings["account"], settings["qos"], slurm.partitions_of(settings))
+    if limit is not None:
+        sentence = f"you may have {limit} jobs in the queue at a time; no more are submitted"
+        findings.append(Finding(limit == 0, sentence + ": ask the cluster's administrators" * (limit == 0)))
     chosen = {key: choose_partition(settings, key, partitions) for key in ("partition", "gpu_partition")}
     findings += {problem.text: problem for problem in chosen.values() if isinstance(problem, Finding)}.values()
     findings += check_export() + check_folder(Path.cwd(), nodes)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import getpass
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 TIMEOUT_SECONDS = 30
 
@@ -45,23 +46,49 @@ def run(command: Sequence[str], timeout: float = TIMEOUT_SECONDS) -> tuple[int, 
     return done.returncode, done.stdout, done.stderr.strip()
 
 
-def submit_limit(account: str | None, qos: str | None) -> int | None:
+def submit_limit(account: str | None, qos: str | None, partitions: Sequence[str]) -> int | None:
     """How many jobs this user may have in the queue at a time, by Slurm's accounting; None if it says nothing.
+
+    The limits are those of the user's association, of the account, and of the QOS of the job and of the partitions.
 
     Args:
         account: the configured one, None for the default.
-        qos: the configured one.
+        qos: the configured one, None for the default.
+        partitions: of the jobs, "" for the default.
     """
-    numbers = []
-    _, output, _ = run(
-        ["sacctmgr", "-nP", "show", "assoc", f"user={getpass.getuser()}", "format=account,maxsubmitjobs"]
-    )
-    for line in output.splitlines():
-        name, _, number = line.partition("|")
-        numbers += [number] if account in (None, name) else []
-    if qos:
-        numbers += run(["sacctmgr", "-nP", "show", "qos", qos, "format=maxsubmitjobsperuser"])[1].split()
+    user = getpass.getuser()
+    account = account or "".join(_accounts("user", user, "format=defaultaccount")[:1])
+    own = [line.split("|") for line in _accounts("assoc", f"user={user}", "format=account,defaultqos,maxsubmitjobs")]
+    own = [row for row in own if len(row) == 3 and account in ("", row[0])]
+    shared = [line.split("|") for line in _accounts("assoc", f"account={account}", "format=user,grpsubmitjobs")]
+    numbers = [row[2] for row in own] + [row[1] for row in shared if len(row) == 2 and not row[0]]
+    listed = read_partition_qos(run(["scontrol", "show", "partition", "--oneliner"])[1]) if numbers else {}
+    names = {qos} if qos else {row[1] for row in own}
+    for name in (names | {listed.get(partition, "") for partition in partitions}) - {"", "N/A"}:
+        limits = _accounts("qos", name, "format=maxsubmitjobsperuser,maxsubmitjobsperaccount,grpsubmitjobs")
+        numbers += [number for line in limits for number in line.split("|")]
     return min((int(number) for number in numbers if number.isdigit()), default=None)
+
+
+def partitions_of(settings: Mapping[str, Any]) -> list[str]:
+    """The partitions of jobs by `cluster` of the configuration; empty text for the cluster's default."""
+    return [settings["partition"] or "", settings["gpu_partition"] or settings["partition"] or ""]
+
+
+def _accounts(*query: str) -> list[str]:
+    """Lines of what sacctmgr shows; none without accounting."""
+    return [line for line in run(["sacctmgr", "-nP", "show", *query])[1].split("\n") if line]
+
+
+def read_partition_qos(output: str) -> dict[str, str]:
+    """The QOS of each partition, that of the default also under "", from `scontrol show partition --oneliner`."""
+    qos = {}
+    for values in map(line_fields, output.split("\n")):
+        if "PartitionName" in values:
+            qos[values["PartitionName"]] = values.get("QoS", "")
+            if values.get("Default") == "YES":
+                qos[""] = values.get("QoS", "")
+    return qos
 
 
 def failure_reason(status: int, error: str) -> str:

@@ -17,21 +17,22 @@ from snakemake.common import NOTHING_TO_BE_DONE_MSG, overwrite_function_params
 from snakemake.logging import ColorizingTextHandler, logger
 from snakemake.resources import Resource
 from snakemake.settings.enums import Quietness
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from system.errors import UserError
 
-__all__ = ["NOTHING_TO_BE_DONE_MSG", "ColorizingTextHandler", "LogEvent", "Quietness", "logger"]
+__all__ = ["NOTHING_TO_BE_DONE_MSG", "ColorizingTextHandler", "LogEvent", "Quietness", "SubmittedJobInfo", "logger"]
 # Module and object, its attributes, and what uses them.
 USED = (
     ("snakemake.workflow", "Workflow", "config_settings dag dryrun executor_settings get_rule global_resources "
      "is_local is_main_process local_exec nodes output_settings register_resource remote_exec rules dag_settings "
      "scheduler",
      "workflows/*.smk"),
-    ("snakemake.dag", "DAG", "needrun_jobs reason targetjobs", "workflows/*.smk"),
+    ("snakemake.dag", "DAG", "dependencies needrun needrun_jobs reason targetjobs", "workflows/*.smk"),
     ("snakemake.jobs", "Reason", "forced input_changed params_changed updated_input updated_input_run",
      "workflows/local_resources.smk"),
-    ("snakemake.jobs", "Job", "attempt input is_local log output restart_times rule wildcards",
+    ("snakemake.jobs", "Job", "attempt input is_local log output resources restart_times rule shellcmd wildcards",
      "workflows/*.smk"),
     ("snakemake.settings.types", "ConfigSettings", "config configfiles", "workflows/runs.smk"),
     ("snakemake.settings.types", "DAGSettings", "allowed_rules targets", "workflows/*.smk"),
@@ -47,10 +48,15 @@ USED = (
     ("snakemake_executor_plugin_slurm", "Executor", "report_job_error __post_init__", "cluster/orphaned_jobs.py"),
     ("snakemake_executor_plugin_slurm", "Executor",
      "check_active_jobs next_seconds_between_status_checks report_job_success", "cluster/ended_jobs.py"),
-    ("snakemake_executor_plugin_slurm", "get_min_job_age", "", "cluster/ended_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "Executor",
+     "run_job report_job_submission _report_job_submission_threadsafe", "cluster/orphaned_jobs.py"),
     ("snakemake_executor_plugin_slurm", "Executor", "cancel shutdown", "cluster/submission.py"),
     ("snakemake_executor_plugin_slurm", "subprocess", "Popen", "cluster/submission.py"),
     ("snakemake_executor_plugin_slurm", "ExecutorSettings", "jobname_prefix init_seconds_before_status_checks",
+     "cluster/orphaned_jobs.py"),
+    ("snakemake_executor_plugin_slurm", "ExecutorSettings", "keep_successful_logs init_seconds_before_status_checks",
+     "cluster/ended_jobs.py"),
+    ("snakemake_interface_executor_plugins.executors.base", "SubmittedJobInfo", "external_jobid",
      "cluster/orphaned_jobs.py"),
     ("snakemake.logging", "ColorizingTextHandler", "setStream", "cluster/live_view.py"),
     ("snakemake.logging", "logger", "addHandler handlers", "cluster/failed_jobs.py"),

@@ -24,21 +24,38 @@ PATIENCE = 24 * 3600.0  # seconds, after which a refusal is final
 # Texts of slurm_errno.c. After the first kind the controller may have taken the job all the same.
 NO_ANSWER = re.compile(
     r"timed out|Unable to contact slurm controller|Unexpected message received|Zero Bytes were transmitted"
-    r"|Connection (refused|reset)|Transport endpoint|Communication (connection failure|shutdown)|in standby mode",
+    r"|Connection (refused|reset)|Transport endpoint|Communication (connection failure|shutdown)|in standby mode"
+    r"|Message (send|receive) failure|Insane message length|Header lengths|Received (zero length|message length)"
+    r"|Failed to send entire message",
     re.IGNORECASE,
 )
+# The site's limits, and what passes: a clock or an agent of munge, a name server, a full disk of the controller, a
+# partition that is drained for maintenance.
 FULL = re.compile(
-    r"\w+Submit\w*Limit|Resource temporarily unavailable|temporarily unable to accept job",
+    r"\w+Submit\w*Limit|Resource temporarily unavailable|temporarily unable to accept job|rate limit|try again"
+    r"|I/O error writing script|authentication (error|agent|credential)|Authentication credential|munge"
+    r"|getaddrinfo|Unable to resolve|configuration (file|source)|not available now|inactive or drain|presently disabled"
+    r"|submissions disabled|nodes are busy",
     re.IGNORECASE,
 )
 # What a user can do about a refusal that stays. The last text stands beside more specific ones.
 REMEDIES = (
+    (r"command line|unrecognized option|invalid option|reservation|license|wckey", "correct `extra`"),
     (r"Invalid account", "set `account`: `sacctmgr show associations user=$USER` lists yours"),
-    (r"Invalid partition|partition name", "set `partition` and `gpu_partition`: `sinfo` lists them"),
-    (r"Invalid qos", "set `qos`: `sacctmgr show associations user=$USER format=account,qos` lists yours"),
+    (
+        r"Invalid partition|partition name|(this|default) partition",
+        "set `partition` and `gpu_partition`: `sinfo` lists them",
+    ),
+    (r"Invalid qos|QOS usage", "set `qos`: `sacctmgr show associations user=$USER format=account,qos` lists yours"),
     (r"Invalid feature", "set `gpu_constraint`: `sinfo -o %f` lists features"),
-    (r"Requested time limit|Wall\w*Limit", "set `max_hours` and `gpu_max_hours` to the partition's limit"),
-    (r"node configuration|Requested nodes|gres", "set `gpu_type`, `max_cpus` and `max_memory_gb` to what nodes have"),
+    (
+        r"Requested time limit|time limit specification|Wall\w*Limit",
+        "set `max_hours` and `gpu_max_hours` to the partition's limit",
+    ),
+    (
+        r"node configuration|Requested nodes|gres|processors|CPU count|node count|memory spec",
+        "set `gpu_type`, `max_cpus` and `max_memory_gb` to what nodes have",
+    ),
     (r"violates accounting/QOS policy", "ask for less: `sacctmgr show qos` lists the limits"),
 )
 COMMENT = re.compile(r"--comment (?:'[^']*'(?:\"'\"'[^']*')*|[^\s']+)")  # a word as shlex.quote writes it

@@ -100,8 +100,6 @@ onstart:
                 errors.as_user_error(error)
                 or UserError(str(error), code="unusable-path")
             ) from None
-        submits = any(not job.is_local for job in jobs)
-        if CLUSTER and submits and (cancelled := orphaned_jobs.cancel(Path(WORK))):
-            print(
-                f"Cancelled {', '.join(cancelled)}: jobs of a snakemake that was killed; new jobs resume their work."
-            )
+        if CLUSTER:
+            for line in SUBMISSIONS.settle(workflow.dag):
+                print(line)

@@ -20,13 +20,19 @@ if CLUSTER and workflow.is_main_process:
 
     for module in (snakemake_executor_plugin_slurm, snakemake.executors.local):
         retry_interrupted.retry_only_interrupted(module.Executor, Path(WORK))
-    orphaned_jobs.name_jobs(snakemake_executor_plugin_slurm.Executor, Path(WORK))
-    ended_jobs.notice_ended(snakemake_executor_plugin_slurm, Path(WORK))
+    executor = snakemake_executor_plugin_slurm.Executor
+    orphaned_jobs.name_jobs(executor, Path(WORK))
+    orphaned_jobs.pick_up(
+        executor, SUBMISSIONS := orphaned_jobs.Submissions(Path(WORK))
+    )
+    ended_jobs.notice_ended(executor, Path(WORK), logger.warning)
     submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
     INTERRUPT.texts = interrupt.ON_A_CLUSTER
     if not (workflow.local_exec or workflow.dryrun):
         # More would be refused, and wait for one another.
-        limit = slurm.submit_limit(CLUSTER["account"], CLUSTER["qos"])
+        limit = slurm.submit_limit(
+            CLUSTER["account"], CLUSTER["qos"], slurm.partitions_of(CLUSTER)
+        )
         if limit and limit < workflow.nodes:
             workflow.register_resource("_nodes", limit)
 

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cluster import preflight
+from cluster import preflight, slurm
 from cluster.job_resources import Need
 from contracts.run_file import ROOT
 from envs.build import folder as environment
 from tests.slurm import accounting, daemons
+from tests.slurm.small_workflow import start, tries
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.slurm_long, pytest.mark.usefixtures("slurm")]
@@ -29,7 +30,7 @@ USER = getpass.getuser()
 def running() -> Iterator[daemons.Cluster]:
     if why := accounting.missing(daemons.PATH):
         pytest.skip(why)
-    with daemons.cluster(1, gpus=1, memory_mb=6000, accounts="associations") as cluster:
+    with daemons.cluster(1, gpus=1, memory_mb=6000, accounts="associations,limits,qos") as cluster:
         yield cluster
 
 
@@ -37,7 +38,7 @@ def wrong(cluster: daemons.Cluster, **changes: Any) -> list[str]:
     """Preflight's errors."""
     settings = yaml.safe_load((ROOT / "profiles" / "slurm" / "cluster.yaml").read_text(encoding="utf-8"))["cluster"]
     jobs = [{"name": "tables", **asdict(Need(memory_mb=500, minutes=10))}]
-    return [finding.text for finding in preflight.all_findings({**settings, **changes}, jobs, 40) if finding.error]
+    return [finding.text for finding in preflight.all_findings({**settings, **changes}, jobs) if finding.error]
 
 
 def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], daemons.Cluster]) -> None:
@@ -57,6 +58,26 @@ def test_accounts(running: daemons.Cluster, known: Callable[[daemons.Cluster], d
     assert len(problems) == 1 and "phisics is not an account of" in problems[0], problems
     assert "chemistry, physics; did you mean physics?" in problems[0]
     assert not wrong(running) and not wrong(running, account="chemistry")
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_thirty_jobs_where_three_may_be_submitted(
+    running: daemons.Cluster, known: Callable[[daemons.Cluster], daemons.Cluster], tmp_path: Path, is_known: bool
+) -> None:
+    known(running)
+    manage = ("sacctmgr", "--immediate")
+    running.run(*manage, "modify", "user", USER, "set", "maxsubmitjobs=3")
+    try:
+        assert slurm.submit_limit(None, None, ("",)) == 3
+        (sacctmgr := tmp_path / "bin" / "sacctmgr").parent.mkdir()
+        if not is_known:  # then sbatch refuses, and is given again
+            sacctmgr.write_text("#!/bin/sh\nexit 1\n")
+            sacctmgr.chmod(0o755)
+        output, _ = (process := start(running, tmp_path, 30, "true", str(sacctmgr.parent))).communicate(timeout=400)
+    finally:
+        running.run(*manage, "modify", "user", USER, "set", "maxsubmitjobs=-1")
+    assert process.returncode == 0 and tries(tmp_path) == [1] * 30, output
+    assert ("AssocMaxSubmitJobLimit" in output) != is_known, output
 
 
 def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:

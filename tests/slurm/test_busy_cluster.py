@@ -1,62 +1,20 @@
-"""A busy cluster: sbatch that fails, a controller that forgets, goes away and comes back, a Snakemake that slept."""
+"""A busy cluster: sbatch and squeue fail, the controller forgets or is away, Snakemake sleeps or ends."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from contracts.run_file import ROOT
 from tests.slurm import daemons
+from tests.slurm.small_workflow import flaky_sbatch, start, tries
 
-pytestmark = [pytest.mark.slurm, pytest.mark.slow]
-
-SNAKEFILE = """
-import sys
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from cluster import ended_jobs, retry_interrupted, submission
-import snakemake_executor_plugin_slurm
-submission.FIRST_PAUSE = 0.5
-if workflow.is_main_process:
-    retry_interrupted.retry_only_interrupted(snakemake_executor_plugin_slurm.Executor, Path("work"))
-    ended_jobs.notice_ended(snakemake_executor_plugin_slurm, Path("work"))
-    submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
-else:
-    shell.prefix("set -euo pipefail; " + retry_interrupted.record_exit_status(Path("work")))
-
-rule all:
-    input: expand("made/{{n}}", n=range({count}))
-
-rule job:
-    output: "made/{{n}}"
-    resources: mem_mb=300, runtime=5
-    shell: "echo try >> tries-{{wildcards.n}}; {command}; touch {{output}}"
-"""
-# The second call is refused; the fourth, too, after the job was taken.
-FLAKY_SBATCH = """#!{python}
-import fcntl, subprocess, sys
-with open({calls!r}, "a+") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    file.write("call\\n")
-    file.seek(0)
-    number = len(file.readlines())
-if number == 2:
-    done = None
-else:
-    done = subprocess.run([{sbatch!r}, *sys.argv[1:]], capture_output=True, text=True)
-if number in (2, 4):
-    sys.exit("sbatch: error: Batch job submission failed: Socket timed out on send/recv operation")
-print(done.stdout, end="")
-print(done.stderr, end="", file=sys.stderr)
-sys.exit(done.returncode)
-"""
+pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
 
 
 @pytest.fixture(scope="module")
@@ -65,28 +23,9 @@ def running() -> Iterator[daemons.Cluster]:
         yield cluster
 
 
-def start(cluster: daemons.Cluster, folder: Path, count: int, command: str, path: str = "") -> subprocess.Popen[str]:
-    rules = SNAKEFILE.format(root=str(ROOT), count=count, command=command)
-    (folder / "Snakefile").write_text(rules + daemons.POLLING)
-    options = ["--executor", "slurm", "--jobs", "40", "--retries", "3", "--keep-going", "--latency-wait", "5"]
-    options += ["--slurm-status-command", "squeue", "--slurm-init-seconds-before-status-checks", "2"]
-    environment = cluster.environment
-    return subprocess.Popen(
-        ["snakemake", *options, "all"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**environment, "PATH": f"{path}:{Path(sys.executable).parent}:{environment['PATH']}"},
-    )  # fmt: skip
-
-
-def tries(folder: Path) -> list[int]:
-    return sorted(len(file.read_text().split()) for file in folder.glob("tries-*"))
-
-
 def test_a_refused_sbatch_costs_no_job_and_makes_none_twice(running: daemons.Cluster, tmp_path: Path) -> None:
-    (program := tmp_path / "bin" / "sbatch").parent.mkdir()
-    sbatch = shutil.which("sbatch", path=running.environment["PATH"])
-    program.write_text(FLAKY_SBATCH.format(python=sys.executable, sbatch=sbatch, calls=str(tmp_path / "calls")))
-    program.chmod(0o755)
-    process = start(running, tmp_path, 5, "sleep 1", str(program.parent))
+    path, _ = flaky_sbatch(running, tmp_path, plan=(2, 4))
+    process = start(running, tmp_path, 5, "sleep 1", path)
     output, _ = process.communicate(timeout=400)
     assert process.returncode == 0, output
     assert tries(tmp_path) == [1] * 5, output
@@ -107,11 +46,125 @@ def test_jobs_that_ended_and_were_forgotten_while_snakemake_slept(
     assert tries(tmp_path) == [1, 1] and len([*(tmp_path / "made").glob("*")]) == (0 if status else 2)
 
 
-def test_a_controller_that_is_away_for_a_while(running: daemons.Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [12, pytest.param(150, marks=pytest.mark.slurm_long)])
+def test_a_controller_that_is_away_for_a_while(running: daemons.Cluster, tmp_path: Path, seconds: int) -> None:
     process = start(running, tmp_path, 2, "sleep 8")
     running.wait_for("the jobs", lambda: len(tries(tmp_path)) == 2)
     running.stop("slurmctld", signal.SIGKILL)
-    time.sleep(12)
+    time.sleep(seconds)
     running.start_controller()
     output, _ = process.communicate(timeout=200)
     assert process.returncode == 0 and tries(tmp_path) == [1, 1], output
+
+
+# squeue does as the file says: fails, or answers after four seconds.
+UNSTEADY_SQUEUE = """#!/bin/sh
+case "$(cat {mood})" in
+    fails) echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1;;
+    slow) sleep 4;;
+esac
+echo poll >> {mood}.polls
+exec {squeue} "$@"
+"""
+
+
+@pytest.mark.slurm_long
+@pytest.mark.parametrize("mood", ["fails", "slow"])
+def test_a_queue_that_fails_or_is_slow_loses_no_job(running: daemons.Cluster, tmp_path: Path, mood: str) -> None:
+    """The plugin forgets its jobs when squeue has failed five times."""
+    (program := tmp_path / "bin" / "squeue").parent.mkdir()
+    (moods := tmp_path / "mood").write_text("well")
+    squeue = shutil.which("squeue", path=running.environment["PATH"])
+    program.write_text(UNSTEADY_SQUEUE.format(mood=moods, squeue=squeue))
+    program.chmod(0o755)
+    process = start(running, tmp_path, 2, "sleep 1; while [ ! -e go ]; do sleep 0.2; done", str(program.parent))
+    running.wait_for("the jobs", lambda: len(tries(tmp_path)) == 2)
+    moods.write_text(mood)
+    time.sleep(20)
+    (tmp_path / "go").touch()
+    running.wait_for("the end of the jobs", lambda: not live(running))
+    moods.write_text("well")
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0 and tries(tmp_path) == [1, 1], output
+    assert output.count("squeue does not answer") == output.count("squeue answers again") == 1, output
+
+
+@pytest.mark.slurm_long
+def test_a_job_that_the_site_requeues_is_waited_for(running: daemons.Cluster, tmp_path: Path) -> None:
+    process = start(running, tmp_path, 2, "while [ ! -e go ]; do sleep 0.2; done")
+    running.wait_for("the jobs", lambda: len(tries(tmp_path)) == 2)
+    requeued = sorted(job for job, state in running.jobs().items() if state == "RUNNING")[-1]
+    running.run("scontrol", "requeue", requeued)
+    (tmp_path / "go").touch()
+    running.wait_for("the requeued job", lambda: running.jobs()[requeued] == "PENDING")
+    running.run("scontrol", "update", f"jobid={requeued}", "starttime=now")  # else Slurm waits for two minutes
+    output, _ = process.communicate(timeout=150)
+    assert process.returncode == 0 and tries(tmp_path) == [1, 2] and "Trying to restart" not in output, output
+
+
+def live(cluster: daemons.Cluster) -> list[str]:
+    """Ids of the jobs that wait or run."""
+    return [job for job, state in cluster.jobs().items() if state in ("PENDING", "CONFIGURING", "RUNNING")]
+
+
+def numbers(text: str, output: str) -> list[str]:
+    """Ids of the jobs in a line of the output."""
+    match = re.search(rf"^{text} ([\d, ]+): jobs of a snakemake", output, re.MULTILINE)
+    return match[1].split(", ") if match else []
+
+
+@pytest.mark.parametrize(
+    ("number", "count"), [(signal.SIGHUP, 3), pytest.param(signal.SIGKILL, 10, marks=pytest.mark.slurm_long)]
+)
+def test_jobs_of_a_closed_terminal_are_picked_up(
+    running: daemons.Cluster, tmp_path: Path, number: int, count: int
+) -> None:
+    """Eight jobs run at a time, of which one ends meanwhile; others wait in the queue."""
+    command = "while [ ! -e go ] && [ ! -e go-{wildcards.n} ]; do sleep 0.2; done"
+    process = start(running, tmp_path, count, command)
+    running.wait_for("the jobs", lambda: len(live(running)) == count and len(tries(tmp_path)) == min(count, 8))
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=60)
+    first = live(running)
+    (tmp_path / "settled").unlink()
+    (tmp_path / f"go-{next(iter(tmp_path.glob('tries-*'))).name.removeprefix('tries-')}").touch()
+    running.wait_for("an end", lambda: len(live(running)) < count)
+    second = start(running, tmp_path, count, command)
+    running.wait_for("the second Snakemake", (tmp_path / "settled").exists)
+    (tmp_path / "go").touch()
+    output, _ = second.communicate(timeout=150)
+    assert second.returncode == 0 and tries(tmp_path) == [1] * count, output
+    picked_up = numbers("Picked up", output)  # what has ended meanwhile needs nobody
+    assert len(picked_up) == count - 1 and set(picked_up) < set(first), output
+
+
+@pytest.mark.slurm_long
+def test_jobs_of_another_command_are_cancelled(running: daemons.Cluster, tmp_path: Path) -> None:
+    process = start(running, tmp_path, 2, "sleep 600")
+    running.wait_for("the jobs", lambda: len(tries(tmp_path)) == 2)
+    process.kill()
+    process.communicate(timeout=60)
+    output, _ = start(running, tmp_path, 2, "sleep 1").communicate(timeout=150)
+    assert len(numbers("Cancelled", output)) == 2 and tries(tmp_path) == [2, 2], output
+
+
+@pytest.mark.slurm_long
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_cancels_the_jobs(running: daemons.Cluster, tmp_path: Path, times: int) -> None:
+    process = start(running, tmp_path, 10, "sleep 600")
+    running.wait_for("the jobs", lambda: len(live(running)) == 10 and len(tries(tmp_path)) == 8)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode, output
+    running.wait_for("the end of the jobs", lambda: not live(running))
+
+
+@pytest.mark.slurm_long
+def test_more_jobs_than_the_controller_takes(tmp_path: Path) -> None:
+    """A limit that nobody can ask for beforehand: MaxJobCount counts the jobs of all users."""
+    lines = "MaxJobCount=4\nMinJobAge=2\nPartitionName=all Nodes=ALL Default=YES"
+    with daemons.cluster(1, cpus=4, extra=lines) as cluster:
+        output, _ = (process := start(cluster, tmp_path, 12, "sleep 1")).communicate(timeout=400)
+    assert process.returncode == 0 and tries(tmp_path) == [1] * 12, output

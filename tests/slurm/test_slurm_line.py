@@ -17,9 +17,11 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 
+from cluster import interrupt
 from contracts import tables
 from envs.build import folder as environment
 from tests.slurm import daemons
+from tests.slurm.small_workflow import flaky_sbatch
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.slurm, pytest.mark.workflow, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
@@ -151,6 +153,20 @@ def test_a_training_stops_in_time_and_its_next_job_resumes_it(project: Path, run
 
 
 @pytest.mark.slurm_long
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_cancels_and_says_so(project: Path, running: daemons.Cluster, times: int) -> None:
+    process = start(project, running, TARGETS["training"].replace("seed-0", "seed-2"), seeds="[2]")
+    wait_for(process, "a running job", lambda: "RUNNING" in running.jobs().values())
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == interrupt.INTERRUPTED and "This continues: " in output, output
+    assert all(text in output for text in interrupt.ON_A_CLUSTER[:times])
+    running.wait_for("the end of what was cancelled", lambda: not running_jobs(running))
+
+
+@pytest.mark.slurm_long
 def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: Path, running: daemons.Cluster) -> None:
     process = start(project, running, TARGETS["samples"])
     partial = f"work/{RUN}/samples/**/*.jsonl"
@@ -171,7 +187,7 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
             most = max(most, samples_made(project), key=len)
     running.start_node(node)
     running.run("scontrol", "update", f"nodename={node}", "state=resume", check=False)
-    assert process.returncode == 0 and "jobs of a snakemake that was killed" in output, output
+    assert process.returncode == 0 and "jobs of a snakemake that ended before them" in output, output
     assert (
         samples and set(samples) <= set(most) and len(most) == len(set(most)) > len(samples)
     )  # none was made a second time
@@ -181,7 +197,11 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
 
 
 @pytest.mark.slurm_long
-def test_the_controller_restarted_on_the_way_to_the_report(project: Path, running: daemons.Cluster) -> None:
+def test_the_whole_line_with_refusals_and_a_controller_that_restarts(
+    project: Path, running: daemons.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, log = flaky_sbatch(running, tmp_path)
+    monkeypatch.setitem(running.environment, "PATH", f"{path}:{running.environment['PATH']}")
     process = start(project, running, "reproduce_all")
     wait_for(process, "a running job", lambda: "RUNNING" in running.jobs().values())
     running.stop("slurmctld")
@@ -196,3 +216,6 @@ def test_the_controller_restarted_on_the_way_to_the_report(project: Path, runnin
     status, output = snakemake(project, running, "reproduce_all")
     assert status == 0 and "Nothing to be done" in output, output
     assert not running_jobs(running) and not processes_in(project)
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    ran = [call["comment"] for call in calls if [*project.glob(f"work/**/exit_status/{call['job'] or '-'}")]]
+    assert len(ran) == len(set(ran)) > 3, ran  # no job ran twice

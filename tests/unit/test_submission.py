@@ -57,12 +57,19 @@ NO_ANSWER = (
     "Batch job submission failed: Unable to contact slurm controller (connect failure)",
     "Batch job submission failed: Unexpected message received",
     "Batch job submission failed: Zero Bytes were transmitted or received",
+    "Batch job submission failed: Message receive failure",
+    "Batch job submission failed: Header lengths are longer than data received",
 )
 FULL = (
     "QOSMaxSubmitJobPerUserLimit",
     "AssocMaxSubmitJobLimit",
     "Batch job submission failed: Resource temporarily unavailable",
     "Slurm temporarily unable to accept job, sleeping and retrying",
+    "Batch job submission failed: I/O error writing script/environment to file",
+    "Batch job submission failed: Protocol authentication error",
+    "If munged is up, restart with --num-threads=10",
+    "Batch job submission failed: Required partition not available (inactive or drain)",
+    "fatal: Unable to process configuration file",
 )
 
 
@@ -125,6 +132,11 @@ def test_a_job_that_was_taken_late_is_cancelled(cluster: Cluster, monkeypatch: p
         ("Batch job submission failed: Invalid account or account/partition combination specified", "account"),
         ("invalid partition specified: gpus", "partition"),
         ("Batch job submission failed: Invalid qos specification", "qos"),
+        ("Batch job submission failed: User's group not permitted to use this partition", "partition"),
+        ("Batch job submission failed: Requested reservation is invalid", "extra"),
+        ("unrecognized option '--gpu'", "extra"),
+        ("Batch job submission failed: More processors requested than permitted", "max_cpus"),
+        ("Batch job submission failed: Memory specification can not be satisfied", "max_memory_gb"),
         ("Batch job submission failed: Requested node configuration is not available", "gpu_type"),
         ("Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)", "max_hours"),
         ("QOSMaxWallDurationPerJobLimit", "max_hours"),
@@ -156,11 +168,26 @@ def test_the_plugin_submits_patiently(monkeypatch: pytest.MonkeyPatch, cluster: 
     assert plugin.Executor().cancel() == 1 and plugin.subprocess._stop.is_set()
 
 
-def test_the_limit_of_jobs_is_that_of_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {"assoc": "one|30\ntwo|\nthree|7\n", "qos": "5\n"}
-    monkeypatch.setattr(slurm, "run", lambda command: (0, answers[command[3]], ""))
-    assert [slurm.submit_limit(*names) for names in ((None, None), ("one", None), ("two", None), ("one", "short"))] == [
-        7, 30, None, 5,
-    ]  # fmt: skip
+def test_the_limit_of_jobs_is_the_least_that_applies(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {
+        "user": "one\n",
+        "assoc user": "one|normal|30\ntwo||\nthree||7\n",
+        "assoc account=one": "|20\nme|\n",
+        "assoc account=two": "|\nme|\n",
+        "qos normal": "||25\n",
+        "qos short": "5|9|\n",
+        "qos busy": "|4|\n",
+        "partition": "PartitionName=main Default=YES QoS=N/A\nPartitionName=gpu Default=NO QoS=busy\n",
+    }
+
+    def run(command: list[str]) -> tuple[int, str, str]:
+        query = " ".join(command[2:]).removeprefix("show ")
+        return 0, next((text for key, text in answers.items() if query.startswith(key)), ""), ""
+
+    monkeypatch.setattr(slurm, "run", run)
+    limits = {
+        (None, None, ""): 20, ("two", None, ""): None, ("three", None, "gpu"): 4, (None, "short", "main"): 5,
+    }  # fmt: skip
+    assert {names: slurm.submit_limit(*names[:2], names[2:]) for names in limits} == limits
     monkeypatch.setattr(slurm, "run", lambda command: (127, "", "sacctmgr is not installed"))
-    assert slurm.submit_limit(None, "short") is None
+    assert slurm.submit_limit(None, "short", ("",)) is None
