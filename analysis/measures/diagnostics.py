@@ -54,7 +54,11 @@ def _training(run: RunResults) -> Iterator[Found]:
     if silent := log.loc[(log["zero_signal_rate"] >= 1) | (log["reward_std"] == 0), "step"].tolist():
         evidence = f"all rewards of each group are equal at {steps_text(silent)} of {len(log)}"
         yield "no signal", f"{evidence}: nothing can be learned there"
-    finite = log.drop(columns=["run", "rewards", "phases"], errors="ignore").replace([np.inf, -np.inf], np.nan).astype(object)
+    finite = (
+        log.drop(columns=["run", "rewards", "phases"], errors="ignore")
+        .replace([np.inf, -np.inf], np.nan)
+        .astype(object)
+    )
     for _, rows in finite.where(finite.notna(), None).groupby("stage"):
         for sign in collapse.signs(
             [{str(key): value for key, value in row.items()} for row in rows.to_dict("records")]
