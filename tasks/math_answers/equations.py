@@ -207,12 +207,21 @@ def answer_side(text: str, *, quantities: bool = False) -> str | None:
 
 def _contradict(parts: list[str], is_rounded: bool) -> bool:
     """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
-    values_of_parts = [(closed_forms.closed_form_values(normalise(part)), part.strip()) for part in parts]
+    values_of_parts = [(_values_of(part), part.strip()) for part in parts]
     numbers = [(one[0], part) for one, part in values_of_parts if one is not None and len(one) == 1]
     read = [one for one in map(formulas.read, map(str.strip, parts)) if one and one.imaginary and not one.symbols]
     if not is_rounded and any(values_at_points.compare(one, read[-1]) is False for one in read[:-1]):
         return True
     return any(abs(number - numbers[-1][0]) > _rounding(part, *numbers[-1], is_rounded) for number, part in numbers)
+
+
+def _values_of(text: str) -> list[Decimal] | None:
+    """The values of a closed form, also of one with factorials; None for any other text."""
+    values = closed_forms.closed_form_values(normalise(text))
+    if values is None and re.search(r"!|\\binom", text) and (read := formulas.read(text.strip())) and not read.symbols:
+        value = values_at_points.decimal_value(read)
+        return None if value is None else [value]
+    return values
 
 
 def _rounding(text: str, value: Decimal, stated: str, is_rounded: bool) -> Decimal:
