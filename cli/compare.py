@@ -218,24 +218,13 @@ def graded_request(request: Request, benchmarks: Sequence[str]) -> GradedGenerat
         return grade_generations(replace(request, benchmark=benchmarks[0]))
 
 
-def command_arguments(wanted: Mapping[str, Any], *names: str) -> list[str]:
-    """The options of the comparing programs that the user chose."""
-    arguments = []
-    for name in names:
-        if (value := wanted.get(name)) not in (None, ()):
-            values = value if isinstance(value, tuple) else () if value is True else (value,)
-            option = "benchmark" if name == "benchmarks" else name.replace("_", "-")
-            arguments += [f"--{option}", *map(str, values)]
-    return arguments
-
-
 def compare_pair(
     baseline: RecognisedSide, new: RecognisedSide, results: ResultsFolder, settings: dict[str, str],
     options: list[str], wanted: Mapping[str, Any],
 ) -> int:  # fmt: skip
     """Compare two checkpoints, models, or sets of samples; returns the exit status of the verdict."""
     from analysis.compare_checkpoints import __main__ as program
-    from analysis.compare_checkpoints.comparison_request import ComparisonRequest, Side
+    from analysis.compare_checkpoints.comparison_request import ComparisonRequest, Side, command_options
     from analysis.compare_checkpoints.recognise_side import MODEL, TO_EVALUATE
 
     runs = results.path.resolve() / "runs"
@@ -247,7 +236,7 @@ def compare_pair(
     if not {baseline.kind, new.kind} & set(TO_EVALUATE):
         sides = ["--checkpoint", new.name, "--baseline", baseline.name]
         names = ["--checkpoint-name", new.typed, "--baseline-name", baseline.typed]
-        arguments = command_arguments(wanted, "benchmarks", "accept", "margin", *PAIR_OPTIONS, "ties")
+        arguments = command_options(wanted, "benchmarks", "accept", "margin", *PAIR_OPTIONS, "ties")
         status = program.main(["compare", *sides, *names, *arguments, "--output", str(folder)])
     else:
         chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in wanted.items() if value}
@@ -271,11 +260,12 @@ def compare_pair(
 
 def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder, wanted: Mapping[str, Any]) -> int:
     """Compare two recipes by graded samples of their training runs; returns the exit status of the verdict."""
+    from analysis.compare_checkpoints.comparison_request import command_options
     from analysis.compare_recipes import __main__ as program
 
     names = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
     folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
-    arguments = command_arguments(wanted, "benchmarks", "accept", "ties", "rule", "paired_seeds")
+    arguments = command_options(wanted, "benchmarks", "accept", "ties", "rule", "paired_seeds")
     a, b = ([side.name for side in part] for part in sides)
     return program.main(["--a", *a, "--b", *b, *arguments, "--output", str(folder)])
 

@@ -26,19 +26,6 @@ from system.unknown_names import nearest
 
 STORED = re.compile(r"(?P<run>[^/]+/[^/]+)/seed-(?P<seed>\d+)/step-(?P<step>\d+)")
 SIDES = ("checkpoint", "baseline")
-OPTIONS = {  # of the comparing commands, by key of the configuration
-    "benchmarks": "--benchmark",
-    "accept": "--accept",
-    "problems": "--problems",
-    "margin": "--margin",
-    "candidates": "--candidates",
-    "choose_on_half": "--choose-on-half",
-    "looks": "--looks",
-    "posterior": "--posterior",
-    "ties": "--ties",
-    "rule": "--rule",
-    "paired_seeds": "--paired-seeds",
-}
 LONGEST = 60  # characters of a model's name in the names of files
 _PLAIN = re.compile(r"[^A-Za-z0-9.]+")
 MODEL_FILES = ("config.json", "*.safetensors", "tokenizer*")  # any of them says that a folder is to be a model
@@ -78,12 +65,14 @@ def is_to_be_model(path: Path) -> bool:
 
 
 def command_options(config: Mapping[str, Any], *keys: str) -> list[str]:
-    """The options of OPTIONS that the configuration sets; the command has the defaults of the others."""
+    """The options of the comparing commands that a configuration sets; the commands have the defaults of the others."""
     options = []
     for key in keys:
-        if (value := config.get(key)) is not None and value is not False:
-            values = value if isinstance(value, list) else [] if value is True else [value]
-            options += [OPTIONS[key], *map(str, values)]
+        value = config.get(key)
+        if value is None or value is False or value == ():
+            continue
+        values = list(value) if isinstance(value, list | tuple) else [] if value is True else [value]
+        options += ["--benchmark" if key == "benchmarks" else f"--{key.replace('_', '-')}", *map(str, values)]
     return options
 
 

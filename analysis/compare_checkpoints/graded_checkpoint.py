@@ -161,8 +161,8 @@ def with_same_completions(
     checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]
 ) -> list[str]:
     """The benchmarks with the same completions on both sides, as of a checkpoint compared with itself."""
-    columns = ["problem_id", "repeat", "completion"]
-    return [name for name in benchmarks if checkpoint.tables[name][columns].equals(baseline.tables[name][columns])]
+    sides = (checkpoint.tables, baseline.tables)
+    return [name for name in benchmarks if comparability.same_completions(*(tables[name] for tables in sides))]
 
 
 def obstacles_of_side(
