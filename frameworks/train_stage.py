@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from contracts import ended_training, model_folder, provenance, tables
+from contracts import chat_template, ended_training, model_folder, provenance, tables
 from contracts.run_file import Run, Stage
 from contracts.seeds import run_id
 from frameworks import (
@@ -73,6 +73,10 @@ def train(arguments: argparse.Namespace) -> None:
     rollouts = with_token_counts(rollouts, arguments.model)
     run_file = file_content(run.name, run.file, run.scale)
     made_from = {"scale": run.scale, "stage": stage.number, "seed": arguments.seed, "command": command.arguments}
+    if date := run.chat_template_kwargs.get("date_string") or chat_template.recorded_date(
+        model_folder.chat_template(arguments.model)
+    ):
+        made_from["chat_template_date"] = date
     write_tables(arguments, log, rollouts, run=name, run_file=run_file, **made_from, **ended, **inputs)
 
 
