@@ -62,6 +62,16 @@ def _step(folder: Path) -> tuple[int, str]:
     return int(digits[0]) if digits and digits[0] else -1, folder.name
 
 
+def hint_inside(folder: Path) -> str:
+    """The newest model or checkpoint up to three folders below, as a question; empty without one."""
+    for pattern in ("*", "*/*", "*/*/*"):
+        below = (one for one in folder.glob(pattern) if one.is_dir())
+        models = [one for one in below if recognise(one) or (has_weights(one) and (one / "config.json").is_file())]
+        if models:
+            return f"; did you mean {max(models, key=_step)}?"
+    return ""
+
+
 def recognise(folder: Path) -> UnconvertedModel | None:
     """The format of a folder, or GGUF file, that is no model folder; None for one, and for what is not known."""
     formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)

@@ -68,7 +68,8 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
     if any(missing.values()):
         absent = " and no ".join(name for name, is_missing in missing.items() if is_missing)
         raise UserError(
-            f"model {folder} has no {absent}: export or download it again, or copy the base model's tokenizer",
+            f"model {folder} has no {absent}: export or download it again, or copy the base model's tokenizer"
+            + checkpoint_formats.hint_inside(folder),
             code="incomplete-model",
             missing=absent,
         )

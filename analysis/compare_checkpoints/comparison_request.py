@@ -238,7 +238,8 @@ class ComparisonRequest:
         side = self.side(key)
         if side.kind not in ("stored", "folder", "hub"):
             raise UserError(
-                f"{key}={side.name} is {side.kind}, but a model is needed: its folder, a hub id or a stored checkpoint",
+                f"{key}={side.name} is no model: name a model's folder, a hub id or a stored checkpoint"
+                + checkpoint_formats.hint_inside(Path(side.name)),
                 code="not-a-model", key=key, kind=side.kind,
             )  # fmt: skip
         subset = self.settings.subset

@@ -30,7 +30,7 @@ USER = getpass.getuser()
 def running() -> Iterator[daemons.Cluster]:
     if why := accounting.missing(daemons.PATH):
         pytest.skip(why)
-    with daemons.cluster(1, gpus=1, memory_mb=6000, accounts="associations,limits,qos") as cluster:
+    with daemons.cluster(1, gpus=1, cpus=4, memory_mb=6000, accounts="associations,limits,qos") as cluster:
         yield cluster
 
 

@@ -62,3 +62,15 @@ def test_whole_weights_beside_a_trainer_s_state_are_used(tmp_path: Path) -> None
     folder = save(tmp_path, [*SAVED["trainer of transformers"], "model.safetensors"])
     assert checkpoint_formats.recognise(folder) is None
     assert checkpoint_formats.recognise(tmp_path / "nothing") is None
+
+
+def test_a_folder_above_checkpoints_names_the_newest(tmp_path: Path) -> None:
+    assert checkpoint_formats.hint_inside(tmp_path) == ""
+    for step in (9, 10):
+        (folder := tmp_path / "out" / f"checkpoint-{step}").mkdir(parents=True)
+        (folder / "config.json").touch()
+        (folder / "model.safetensors").touch()
+    assert str(tmp_path / "out" / "checkpoint-10") in checkpoint_formats.hint_inside(tmp_path)
+    (tmp_path / "_actor" / "global_step4").mkdir(parents=True)
+    (tmp_path / "_actor" / "global_step4" / "mp_rank_00_model_states.pt").touch()
+    assert str(tmp_path / "_actor") in checkpoint_formats.hint_inside(tmp_path)
