@@ -238,13 +238,13 @@ def test_earlier_checkpoints_may_have_other_repeats(tmp_path):
 
 
 def test_paired_seeds_see_more_where_seeds_are_alike(tmp_path):
-    random, found = np.random.default_rng(8), {True: 0, False: 0}
+    random, better = np.random.default_rng(8), {True: 0, False: 0}
     for _ in range(40):
         chance, shifts = random.uniform(0.3, 0.7, 300), random.normal(0, 0.03, 4)
         a, b = ([random.random((300, 4)) < (chance + s + gain)[:, None] for s in shifts] for gain in (0.0, 0.05))
-        for paired in found:
-            found[paired] += recipe_difference.compare({"x": a}, {"x": b}, paired=paired)[0].verdict == "B is better"
-    assert found[True] >= found[False] + 10
+        for paired in better:
+            better[paired] += recipe_difference.compare({"x": a}, {"x": b}, paired=paired)[0].verdict == "B is better"
+    assert better[True] >= better[False] + 10
     assert recipe_difference.seed_correlation({"x": a}, {"x": b}) > 0.5
     (line,) = recipe_difference.compare({"x": a}, {"x": b}, paired=True)
     gaps = np.array([two.mean() - one.mean() for one, two in zip(a, b, strict=True)])

@@ -36,13 +36,13 @@ def test_the_exact_test_deals_all_answers_of_each_problem():
 
 
 def test_an_even_gain_that_few_problems_hide_is_seen_on_these_same_problems():
-    random, found = np.random.default_rng(1), {SAME: 0, LIKE: 0}
+    random, rejected = np.random.default_rng(1), {SAME: 0, LIKE: 0}
     for _ in range(40):
         chance = random.beta(0.5, 0.5, 30)
         answers = pair(drawn(chance, 64, random), drawn(chance + 0.06 * (1 - chance), 64, random))  # 3 points
-        for problems in found:
-            found[problems] += paired_answers.test([answers], 0.0, problems).p_value <= 0.05
-    assert found[SAME] >= 24 and found[LIKE] <= 16
+        for problems in rejected:
+            rejected[problems] += paired_answers.test([answers], 0.0, problems).p_value <= 0.05
+    assert rejected[SAME] >= 24 and rejected[LIKE] <= 16
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])
@@ -72,15 +72,15 @@ def test_the_mean_and_a_loss_beyond_the_margin():
 
 @pytest.mark.parametrize("problems", [SAME, LIKE])
 def test_the_pooled_answer_weighs_problems_and_sees_more_than_the_mean(problems):
-    random, found = np.random.default_rng(4), np.zeros(2)
+    random, rejected = np.random.default_rng(4), np.zeros(2)
     for _ in range(30):
         pairs = [
             pair(drawn(c, 2, random), drawn(c + 0.04, 2, random))
             for n in (30, 800)
             for c in [random.uniform(0.2, 0.8, n)]
         ]
-        found += [paired_answers.test(pairs, 0.0, problems, pooled=own).p_value <= 0.05 for own in (True, False)]
-    assert found[0] >= found[1] + 5
+        rejected += [paired_answers.test(pairs, 0.0, problems, pooled=own).p_value <= 0.05 for own in (True, False)]
+    assert rejected[0] >= rejected[1] + 5
     gap = paired_answers.pooled_difference(pairs, problems)
     both = np.concatenate([one.counts for one in pairs])
     assert gap.value == pytest.approx(both.mean() / 2) and gap.low < gap.value < gap.high
