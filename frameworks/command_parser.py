@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -257,6 +257,11 @@ class CommandParser(ABC):
     def name_in_command(self, name: str) -> str | None:
         """A setting as a command of the pinned release writes it; None if the release has no such setting."""
         return name if name in self.defaults else None
+
+    def needed(self, stated: Collection[str]) -> dict[str, Any]:
+        """Settings that a command with others has to state today, with their values."""
+        del stated
+        return dict(self.tables.get("needed", {}))
 
     def is_launcher(self, name: str) -> bool:
         """Whether a setting belongs to the words before the framework's own settings."""

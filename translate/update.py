@@ -43,9 +43,7 @@ def update_settings(
         name: (value, f"the default of {release}, today {parser.defaults[name]}") for name, value in earlier.items()
         if name in parser.defaults and not parser.is_machine(name)
     }  # fmt: skip
-    needed = {
-        name: (value, "needed today, once the default") for name, value in parser.tables.get("needed", {}).items()
-    }
+    needed = {name: (value, "needed today") for name, value in parser.needed(stated).items()}
     for name, (value, note) in {**added, **needed}.items():
         if name not in stated:
             translation.lines.append(Line(name, value, "", "", note))

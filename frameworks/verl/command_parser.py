@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +33,7 @@ LORA = {
     "lora.alpha": f"{MODEL}.lora_alpha",
     "lora.target_modules": f"{MODEL}.target_modules",
 }
-OTHER_ENGINES = ("megatron", "veomni", "torchtitan")  # their settings are there with `model_engine` alone
+ENGINES = Path(__file__).with_name("released_engines.json")  # settings that are there with another `model_engine` alone
 ADDED = (
     "reward.reward_kwargs.", "ray_kwargs.ray_init.", f"{ACTOR}.optim.override_optimizer_config.",
     "critic.optim.override_optimizer_config.", f"{ACTOR}.fsdp_config.mixed_precision.",
@@ -99,12 +101,29 @@ class VerlCommandParser(command_parser.CommandParser):
 
     def name_in_command(self, name: str) -> str | None:
         """See CommandParser; a setting in a group that is empty by default is added, which Hydra writes with a +."""
-        parts = name.split(".")
-        if name in self.defaults or any(part in OTHER_ENGINES for part in parts) or name.startswith("hydra."):
+        parts, engine = name.split("."), self.engine_of(name)
+        known = {**self.defaults, **(self.engines[engine] if engine else {})}
+        if name in known or name.startswith("hydra."):
             return name
-        above = (".".join(parts[:count]) for count in range(1, len(parts)))
-        added = name.startswith(ADDED) or any(self.defaults.get(group) == {} for group in above)
-        return f"+{name}" if added else None
+        above = [".".join(parts[:count]) for count in range(1, len(parts))]
+        added = name.startswith(ADDED) or any(
+            known.get(group) == {} or group.endswith(".override_transformer_config") for group in above
+        )
+        return f"+{name}" if added and not name.startswith("reward_model.") else None
+
+    @cached_property
+    def engines(self) -> dict[str, dict[str, Any]]:
+        """By engine other than the default one, its own settings with their defaults."""
+        return dict(json.loads(ENGINES.read_text(encoding="utf-8")))
+
+    def engine_of(self, name: str) -> str | None:
+        """The engine that a setting belongs to, if it is not the default one."""
+        return next((engine for engine in self.engines if f".{engine}." in name), None)
+
+    def needed(self, stated: Collection[str]) -> dict[str, Any]:
+        """See CommandParser; settings of another engine need it to be chosen."""
+        engine = next(filter(None, map(self.engine_of, stated)), None)
+        return {**super().needed(stated), **({"model_engine": engine} if engine else {})}
 
     def several_datasets(self, names: list[Any]) -> Any:
         """See CommandParser."""

@@ -480,6 +480,13 @@ def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
     assert "    +reward.reward_kwargs.max_resp_len=9" in page and "    reward.reward_manager.name=dapo" in page
 
 
+def test_settings_of_another_engine_need_it_to_be_chosen() -> None:
+    stated = "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 reward_model.megatron.x=1"
+    page = run_command(f"python main_ppo.py {stated}", "verl", "verl")
+    assert "    model_engine=megatron" in page and "    actor_rollout_ref.actor.megatron.tensor_model_parallel" in page
+    assert "#   reward_model.megatron.x=1: no setting of verl 0.9.1" in page
+
+
 def test_a_script_means_the_defaults_of_its_own_release() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8"
     today, then = (run_command(text, "verl", "verl", release=release) for release in (None, "0.3.1"))
