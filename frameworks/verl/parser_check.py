@@ -79,7 +79,7 @@ def _compose_and_check(flags: Flags) -> None:
         if path != "critic" or need_critic(config):
             omega_conf_to_dataclass(OmegaConf.select(config, path))
     validate_config(config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
-    if not callable(get_custom_reward_fn(config)):
+    if "reward.custom_reward_function.path" in flags and not callable(get_custom_reward_fn(config)):
         raise ValueError("reward.custom_reward_function is not a function")
     _check_what_verl_finds_late(config)
 

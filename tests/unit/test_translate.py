@@ -435,14 +435,6 @@ def test_settings_of_the_machine_are_named_one_by_one(framework: str) -> None:
     assert not [name for name in names if "*" in name.removesuffix("*")]
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_the_table_of_reasons_hides_no_setting_that_is_translated(framework: str) -> None:
-    parser = command_parser.load(framework)
-    converted = {name for run, stage, own, _ in own_commands() if own is parser
-                 for name, (_, key) in own.stated_settings(run, stage).items() if key in key_meanings()}  # fmt: skip
-    assert not [name for name in converted if parser.is_machine(name) and name.endswith(("lr", "coef", "n", "top_k"))]
-
-
 def test_what_is_not_known_is_said_before_anything_else() -> None:
     script = "python main_ppo.py algorithm.adv_estimator=remax actor_rollout_ref.rollout.n=4 trainer.magic=1"
     page = run_command(script, "verl", "trl").splitlines()
