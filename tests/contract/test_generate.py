@@ -267,7 +267,7 @@ def test_mistakes_are_answered_before_vllm_is_imported(project, tmp_path):
     for arguments, code in (
         (command(project, tmp_path, tmp_path, checkpoints=(9,), interpreter=PYTHON), "incomplete-model"),
         (command(project, tmp_path, tmp_path, benchmarks=["arithmetics"], interpreter=PYTHON), "unknown-name"),
-        (command(project, tmp_path, tmp_path, "--set", "top_k=3", interpreter=PYTHON), "unknown-field"),
+        (command(project, tmp_path, tmp_path, "--set", "nucleus=3", interpreter=PYTHON), "unknown-field"),
         (command(project, tmp_path, tmp_path, benchmarks=["gsm8k"], interpreter=PYTHON), "missing-file"),
         (command(project, tmp_path, tmp_path, "--tensor-parallel", "2", interpreter=PYTHON), "needs-a-gpu"),
     ):
