@@ -15,6 +15,7 @@ from system.yaml_files import read_yaml
 REFERENCE = Path(__file__).resolve().parents[1] / "results" / "reference"
 PUBLISHED = REFERENCE / "report_tables.csv"  # the tables of the report that this project reproduces
 FIDELITY = REFERENCE / "fidelity.yaml"  # published values, see analysis.fidelity
+SCRIPTS = REFERENCE / "script_settings.yaml"  # settings of cited scripts, see analysis.script_fidelity
 CLAIMS = REFERENCE / "claims.yaml"  # see analysis.claims
 FIGURES = REFERENCE / "document_figures.csv"  # in the text of documents
 DRAWINGS = REFERENCE / "svg_drawings.csv"
@@ -31,7 +32,7 @@ def page_content() -> dict[str, Any]:
     return {
         **{
             file.name: file.read_text(encoding="utf-8")
-            for file in (PUBLISHED, FIDELITY, CLAIMS, FIGURES, DRAWINGS, CLASSES, RELEASES)
+            for file in (PUBLISHED, FIDELITY, SCRIPTS, CLAIMS, FIGURES, DRAWINGS, CLASSES, RELEASES)
         },
         "patterns": read_yaml(PATTERNS),
     }

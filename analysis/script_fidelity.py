@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from contracts.run_file import ROOT, Run
+from analysis.reference import SCRIPTS
+from contracts.run_file import Run
 from frameworks import command_parser
 from frameworks.command_parser import CommandParser, Reading
 from frameworks.earlier_releases import chosen_release, defaults_then
@@ -25,7 +26,6 @@ from system.errors import UserError
 from system.yaml_files import read_yaml
 from translate.translation import first_reason, read_settings, same_value
 
-FILE = ROOT / "results" / "reference" / "script_settings.yaml"
 SAME, DEVIATION, NOT_APPLICABLE = "same", "documented deviation", "not applicable"
 OURS_OTHERWISE = {  # keys whose values have other names here, or follow from others
     **dict.fromkeys(("model", "dataset"), "by this project's name"),
@@ -49,7 +49,7 @@ class ScriptRow(NamedTuple):
 
 def registered() -> dict[str, Any]:
     """By run, what its script says."""
-    runs: dict[str, Any] = read_yaml(FILE)["runs"]
+    runs: dict[str, Any] = read_yaml(SCRIPTS)["runs"]
     return runs
 
 
@@ -133,7 +133,7 @@ class _Comparison:
         if not reason:
             raise UserError(
                 f"{self.run.name}: {name} of its script has no row; add it to the run, or the reason to "
-                f"results/reference/{FILE.name}",
+                f"results/reference/{SCRIPTS.name}",
                 code="unexplained-deviation", run=self.run.name, key=name,
             )  # fmt: skip
         return reason
