@@ -104,8 +104,12 @@ def trial(name: str, count: int, seed: int = 0) -> Trial:
 
 
 def tasks_with_steps() -> list[str]:
-    """The tasks that check steps."""
-    return [name for name in task_yaml.task_names() if registry.get(name).step_module()]
+    """The tasks that check steps and have demo traces to check."""
+    return [
+        name
+        for name in task_yaml.task_names()
+        if registry.get(name).step_module() and "demo" in task_yaml.settings(name)
+    ]
 
 
 def trial_text(one: Trial) -> str:

@@ -93,7 +93,8 @@ def test_names_that_are_none(recipes_folder: Path) -> None:
 def test_the_sweeps_of_the_project_can_be_read() -> None:
     assert sweeps.names()
     for name in sweeps.names():
-        for scale in SCALES:
+        for scale in read_yaml(sweeps.sweep_file(name))["sweep"]:
+            assert scale in SCALES
             sweep_runs = runs.load_sweep(name, scale)
             assert len(sweep_runs) == len(sweeps.settings(name, scale)) > 1
             assert all(

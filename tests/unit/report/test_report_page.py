@@ -197,13 +197,13 @@ def test_report_of_two_runs(two_runs: tuple[list[RunResults], Path, Path]) -> No
     claims = (output / "claims.html").read_text(encoding="utf-8")
     assert 'id="claims"' in claims and 'id="claims"' not in html and 'href="claims.html#claims"' in html
     assert 'href="settings.html#settings-0"' in html and len(html) < 700_000
-    assert html.count("<figure id=") == html.count("<svg role=img") == 11  # no completion thinks
+    assert html.count("<figure id=") == html.count("<svg role=img") == 12  # no completion thinks
     assert "These are demo-scale numbers" in html
-    assert all(f">Figure {number}.</a></b>" in html for number in range(1, 12))
+    assert all(f">Figure {number}.</a></b>" in html for number in range(1, 13))
     figures = {path.name for path in (output / "figures").iterdir()}
-    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 22
+    assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 24
     written = {path.name for path in (output / "tables").iterdir()}
-    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "bad_cases", "claims"}
+    names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "phases", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds", "turning_points", "overlap"}
     names |= {f"published-{name}" for name in published_tables.table_names()}
     names |= {f"accuracy-{name.replace('/', '-')}" for name in NAMES}

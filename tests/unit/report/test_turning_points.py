@@ -30,9 +30,10 @@ def trained(
     cut, name = cut or {}, f"{NAME}/seed-{seed}"
     rows = []
     for step, solved in right.items():
-        for i in range(PROBLEMS):
+        for problem in range(PROBLEMS):
+            i = (problem + seed) % PROBLEMS  # another seed solves others
             verdict = "correct" if i < solved else "truncated" if i >= PROBLEMS - cut.get(step, 0) else "wrong"
-            rows.append(graded_row(step, f"p{i:02}", 0, verdict, run=name, completion_tokens=10 + i))
+            rows.append(graded_row(step, f"p{problem:02}", 0, verdict, run=name, completion_tokens=10 + i))
     log = [log_row(step, run=name, reward_mean=reward * step + 0.01 * (step % 3)) for step in range(1, max(right) + 1)]
     run = replace(make_run(rows, log), name=name)
     return replace(run, scores=run.scores.assign(run=name))
