@@ -10,6 +10,7 @@ from frameworks import command_parser
 from frameworks.command_parser import Reading
 from frameworks.command_settings import Flags
 from frameworks.openrlhf import command as openrlhf
+from frameworks.openrlhf import objective
 
 BATCH = ("rollout.n_samples_per_prompt", "rollout.batch_size", "train.batch_size")
 LORA = {
@@ -34,9 +35,9 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     }
     one_to_one, lora = openrlhf.FLAGS, LORA
     estimators: ClassVar = {
-        "gae": "gae", **dict.fromkeys(openrlhf.ESTIMATORS.values(), "group"), **openrlhf.NAMED_ESTIMATORS,
+        "gae": "gae", **dict.fromkeys(objective.ESTIMATORS.values(), "group"), **objective.NAMED_ESTIMATORS,
     }  # fmt: skip
-    losses: ClassVar = openrlhf.LOSSES
+    losses: ClassVar = objective.LOSSES
     not_in_command: ClassVar = {
         "rollout.top_k": "OpenRLHF has no setting for it; a run file's is set by frameworks/openrlhf/sampling_agent.py",
     }
@@ -102,15 +103,15 @@ def _read_advantages(reading: Reading) -> bool:
     """Notes the algorithm; returns whether there is a critic."""
     name, unscaled = "algo.advantage.estimator", "algo.advantage.no_std_norm"
     estimator = reading.get(name)
-    known = {theirs: ours for ours, theirs in openrlhf.ESTIMATORS.items()}
+    known = {theirs: ours for ours, theirs in objective.ESTIMATORS.items()}
     reading.note("algorithm", "ppo" if estimator == "gae" else "grpo", name)
     if estimator == "gae":
         reading.note("objective.scale_rewards", "none" if reading.get(unscaled) else None, unscaled)
     elif estimator in known:
         reading.note("objective.scale_rewards", known[estimator], name)
     else:
-        reading.note_choice("objective.estimator", name, openrlhf.NAMED_ESTIMATORS)
-    if unscaled in reading.stated and estimator in openrlhf.NAMED_ESTIMATORS:
+        reading.note_choice("objective.estimator", name, objective.NAMED_ESTIMATORS)
+    if unscaled in reading.stated and estimator in objective.NAMED_ESTIMATORS:
         reading.reasons[unscaled] = "others always divide these advantages by their std"
     return bool(estimator == "gae")
 
@@ -168,13 +169,13 @@ def _read_sampling(reading: Reading) -> None:
 
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
-    reading.note_choice("objective.loss_aggregation", "actor.loss_agg_mode", openrlhf.AGGREGATIONS)
+    reading.note_choice("objective.loss_aggregation", "actor.loss_agg_mode", objective.AGGREGATIONS)
     if (band := reading.get("actor.eps_clip_low_high")) is not None:
         reading.note("objective.clip_ratio", band[0], "actor.eps_clip_low_high")
         if band[0] != band[1]:
             reading.note("objective.clip_ratio_high", band[1], "actor.eps_clip_low_high")
-    if reading.get("actor.policy_loss_type") != openrlhf.LOSSES["ppo"]:
-        reading.note_choice("objective.policy_loss", "actor.policy_loss_type", openrlhf.LOSSES)
+    if reading.get("actor.policy_loss_type") != objective.LOSSES["ppo"]:
+        reading.note_choice("objective.policy_loss", "actor.policy_loss_type", objective.LOSSES)
     buffer, penalty, again = (
         "reward.overlong_buffer_len",
         "reward.overlong_penalty_factor",

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from frameworks.conformance import BETA2, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
-from frameworks.openrlhf.command import AGGREGATIONS, ESTIMATORS, LOSSES, NAMED_ESTIMATORS, NO_REWARD_CLIP
+from frameworks.openrlhf.command import NO_REWARD_CLIP
 from frameworks.openrlhf.cpu import rewrites
+from frameworks.openrlhf.objective import AGGREGATIONS, ESTIMATORS, LOSSES, NAMED_ESTIMATORS
 from frameworks.openrlhf.parser_check import parse
 
 rewrites.install()

@@ -13,7 +13,9 @@ from frameworks import command_parser
 from frameworks.command_parser import Reading, ScriptCommand, value_of_text
 from frameworks.command_settings import Flags
 from frameworks.verl import command as verl
-from frameworks.verl.command import ACTOR, MODEL, REF, ROLLOUT
+from frameworks.verl import objective
+from frameworks.verl.objective import CORRECTION
+from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
 
 BATCH = (
     f"{ROLLOUT}.n", "data.train_batch_size", f"{ACTOR}.ppo_mini_batch_size",
@@ -26,7 +28,6 @@ OWN = (
     "rollout.max_response_tokens",
     "rollout.top_k",
 )  # read below
-CORRECTION = verl.CORRECTION
 SYNONYMS = {"grpo_vectorized": "grpo", "rloo_vectorized": "rloo"}  # the same formulas, computed otherwise
 LORA = {
     "lora.r": f"{MODEL}.lora_rank",
@@ -56,9 +57,9 @@ class VerlCommandParser(command_parser.CommandParser):
     one_to_one, lora = verl.OVERRIDES, LORA
     estimators: ClassVar = {
         "gae": "gae", "grpo": "group", "grpo_vectorized": "group", "rloo_vectorized": "rloo",
-        **{theirs: ours for ours, theirs in verl.NAMED_ESTIMATORS.items()},
+        **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},
     }  # fmt: skip
-    losses: ClassVar = {theirs: ours for ours, theirs in verl.LOSSES.items()}
+    losses: ClassVar = {theirs: ours for ours, theirs in objective.LOSSES.items()}
     extra: ClassVar = {
         "more.min_lr_ratio": MIN_LR_RATIO,
         "more.max_samples": "data.train_max_samples",
@@ -150,8 +151,8 @@ def _read_algorithm(reading: Reading) -> bool:
     name = "algorithm.adv_estimator"
     estimator = SYNONYMS.get(reading.get(name), reading.get(name))
     reading.note("algorithm", "ppo" if estimator == "gae" else "grpo", name)
-    if estimator not in verl.ESTIMATORS.values():
-        reading.note_choice("objective.estimator", name, verl.NAMED_ESTIMATORS, estimator)
+    if estimator not in objective.ESTIMATORS.values():
+        reading.note_choice("objective.estimator", name, objective.NAMED_ESTIMATORS, estimator)
     return bool(estimator == "gae")
 
 
@@ -227,8 +228,8 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
     mode, length = f"{ACTOR}.loss_agg_mode", f"{ACTOR}.loss_scale_factor"
-    reading.note_choice("objective.loss_aggregation", mode, verl.AGGREGATIONS)
-    if reading.get(mode) == verl.AGGREGATIONS["max_length_mean"]:
+    reading.note_choice("objective.loss_aggregation", mode, objective.AGGREGATIONS)
+    if reading.get(mode) == objective.AGGREGATIONS["max_length_mean"]:
         reading.note("objective.loss_length", reading.stated.get(length), length)
         if length not in reading.stated:
             reading.reasons[mode] = "verl divides by the longest completion of a forward pass, others by a constant"
@@ -240,10 +241,10 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
     if low != high:
         reading.note("objective.clip_ratio_high", high, names[2])
     bound = reading.get(f"{ACTOR}.clip_ratio_c")
-    reading.note("objective.dual_clip", bound if bound < verl.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
+    reading.note("objective.dual_clip", bound if bound < objective.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
     loss = f"{ACTOR}.policy_loss.loss_mode"
-    if reading.get(loss) != verl.LOSSES["ppo"]:
-        reading.note_choice("objective.policy_loss", loss, verl.LOSSES)
+    if reading.get(loss) != objective.LOSSES["ppo"]:
+        reading.note_choice("objective.policy_loss", loss, objective.LOSSES)
     if not ppo:
         name = "algorithm.norm_adv_by_std_in_grpo"
         if "objective.estimator" not in reading.common:
@@ -279,7 +280,7 @@ def _read_correction(reading: Reading) -> None:
 
 def _read_lengths(reading: Reading) -> None:
     """A penalty on the last tokens before the limit, and sampling again for groups without a signal."""
-    buffer = verl.OVERLONG
+    buffer = objective.OVERLONG
     named = [name for name in reading.stated if name.startswith(buffer)]
     if reading.stated.get(f"{buffer}.enable"):
         penalty, manager = reading.stated.get(f"{buffer}.penalty_factor", 1.0), "reward.reward_manager.name"
@@ -316,8 +317,8 @@ def _read_kl(reading: Reading) -> None:
     for kl_in, (switch, coefficient, kind) in terms.items():
         if used and kl_in == used[0]:
             name = str(reading.get(kind)).removesuffix("+")
-            known = {theirs: ours for ours, theirs in verl.KL_ESTIMATORS.items()} | {
-                ours: ours for ours in verl.KL_ESTIMATORS
+            known = {theirs: ours for ours, theirs in objective.KL_ESTIMATORS.items()} | {
+                ours: ours for ours in objective.KL_ESTIMATORS
             }
             reading.note("objective.kl_coefficient", reading.get(coefficient), coefficient, switch)
             reading.note("objective.kl_in", kl_in, switch)

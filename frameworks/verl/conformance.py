@@ -24,7 +24,7 @@ from verl.workers.config.optimizer import build_optimizer
 from verl.workers.utils.losses import ppo_loss
 
 from frameworks.conformance import BETA2, DRO_BETA, LEARNING_RATE, LONGEST, WEIGHT_DECAY, CannotExpress
-from frameworks.verl.command import AGGREGATIONS, KL_ESTIMATORS, LOSSES, NAMED_ESTIMATORS, NO_DUAL_CLIP
+from frameworks.verl.objective import AGGREGATIONS, KL_ESTIMATORS, LOSSES, NAMED_ESTIMATORS, NO_DUAL_CLIP
 
 NEVER = 1e6  # a threshold that no weight reaches
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
-from tasks.math_answers import closed_forms, formulas, values_at_points
+from tasks.math_answers import closed_forms, formula_tokens, formulas, values_at_points
 from tasks.math_answers.exact_comparison import normalise
 from tasks.math_answers.formulas import Formula
 
@@ -30,7 +30,7 @@ _SYMBOL = re.compile(
 _SQUARED = re.compile(r"\^\s*(?:\d+|\{\s*\d+\s*\})\s*$")  # `x^2` is a value to be solved for, unlike `x'` and `f^{-1}`
 _TIMES_ITSELF = re.compile(r"\s*([a-zA-Z])\s*\((?=[^()]*(?<![a-zA-Z])\1(?![a-zA-Z]))")  # `x(x+1)`
 _BOUND = re.compile(r"\s*\\(?:int|sum|prod|lim|max|min|sup|inf|gcd|det)(?![a-zA-Z])")
-_GREEK = re.compile(rf"\\(?:{'|'.join(formulas.GREEK)})(?![a-zA-Z])")
+_GREEK = re.compile(rf"\\(?:{'|'.join(formula_tokens.GREEK)})(?![a-zA-Z])")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _OF_ONE = re.compile(r"\s*([a-zA-Z](?:_\w)?)\s*\(\s*([a-zA-Z])\s*\)\s*")
 _ALONE = r"(?<![a-zA-Z\\]){}(?![a-zA-Z])"  # a letter that is a symbol of its own

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import re
-import unicodedata
 import zlib
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -28,30 +27,12 @@ from tasks.math_answers.formula_functions import (
     root,
     unknown_function,
 )
+from tasks.math_answers.formula_tokens import ACCENTS, GREEK, STATES, UPRIGHT, Tokens, Unreadable
 
 LONGEST = 1500  # characters
 ROUNDED_DIGITS = 6  # after the point: from here on a number may be rounded, `1.6` is eight fifths
 _DEEPEST = 40  # brackets inside each other
 _MOST_TERMS = 20_000  # of all sums and products with bounds, in one comparison
-_TOKEN = re.compile(r"(\s*)(\d+(?:\.\d+)?|\.\d+|\\[a-zA-Z]+|\\[{}|%]|[a-zA-Z]+|\S)")
-GREEK = tuple(
-    re.findall(
-        r"\w+",
-        "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
-        "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega hbar ell",
-    )
-)
-_GREEK_LETTERS = {
-    unicodedata.lookup(f"GREEK {'CAPITAL' if name[0].isupper() else 'SMALL'} LETTER {name.upper()}"): f"\\{name}"
-    for name in GREEK
-    if name not in ("varepsilon", "vartheta", "varrho", "varphi", "hbar", "ell", "lambda", "Lambda")
-} | {"λ": "\\lambda", "Λ": "\\Lambda", "ϕ": "\\varphi"}
-_ACCENTS = {
-    "hat", "bar", "vec", "dot", "ddot", "tilde", "overline", "overrightarrow", "widehat", "widetilde", "underline",
-    "mathbf", "boldsymbol", "bm", "mathcal", "mathbb", "mathfrak", "mathscr", "mathsf",
-}  # fmt: skip
-_STATES = {"ket", "bra"}
-_UPRIGHT = {"mathrm", "text", "operatorname", "mathit", "textit", "rm", "mbox", "textrm"}
 _UNKNOWN_FUNCTIONS = {*"fghFG", "\\phi", "\\varphi", "\\psi", "\\Phi", "\\Psi", "\\zeta", "\\Gamma"}
 _DIFFERENTIAL = re.compile(
     r"(?:d|\\partial|\\mathrm\s*\{\s*d\s*\})\s*(?:\^\s*\{?\s*\d\s*\}?)?\s*(?![_^'\d(])(?:\\?[a-zA-Z]+(?:_(?:\w|\{\s*\w+\s*\}))?'*)?(?:\s*\([a-z]\))?(?:\s*\^\s*\{?\d\}?)?\s*\}?$"
@@ -75,10 +56,6 @@ _MULTIPLIED = ("*", "/", "\\cdot", "\\times", "\\div", "\\ast", "×", "·")
 
 Point = Mapping[str, Any]
 Function = Callable[[Point], Any]
-
-
-class Unreadable(Exception):
-    """The text, or a part of it, is no formula that this module knows."""
 
 
 class Formula(NamedTuple):
@@ -131,16 +108,10 @@ def _orientation(point: Point, first: Function, second: Function) -> Any:
     return add(first(vectors), multiply(-1, second(vectors)))
 
 
-class _Reader:
+class _Reader(Tokens):
     def __init__(self, text: str, functions: frozenset[str]) -> None:
-        for letter, command in _GREEK_LETTERS.items():
-            text = text.replace(letter, f"{command} ")
-        self.text = text
-        self.tokens = [(match[2], bool(match[1]), match.start(2)) for match in _TOKEN.finditer(text)]
-        self.tokens.append(("", False, len(text)))
-        self.at = 0
+        super().__init__(text, functions)
         self.bars = 0
-        self.functions = functions
         self.symbols: set[str] = set()
         self.bound: list[str] = []
         self.rounded = self.imaginary = self.stepped = False
@@ -150,26 +121,6 @@ class _Reader:
         if self.next:
             raise Unreadable
         return Formula(value, frozenset(self.symbols), self.rounded, self.imaginary, self.stepped)
-
-    @property
-    def next(self) -> str:
-        return self.tokens[self.at][0]
-
-    def take(self, *expected: str) -> str:
-        token = self.next
-        if not token or (expected and token not in expected):
-            raise Unreadable
-        self.at += 1
-        return token
-
-    def take_first(self, token: str) -> None:
-        """Split a digit or letter off the next token, as TeX does for an argument without braces."""
-        whole, spaced, start = self.tokens[self.at]
-        if token != whole:
-            self.tokens[self.at : self.at + 1] = [
-                (token, spaced, start),
-                (whole[len(token) :], False, start + len(token)),
-            ]
 
     # Sums, products and powers
 
@@ -375,7 +326,7 @@ class _Reader:
             return self.operator()
         if name in ("overline", "bar") and (inside := self._conjugated()):
             return inside
-        if name in ("pi", *GREEK) or name in _ACCENTS | _UPRIGHT | _STATES:
+        if name in ("pi", *GREEK) or name in ACCENTS | UPRIGHT | STATES:
             return self.name()
         raise Unreadable
 
@@ -384,7 +335,7 @@ class _Reader:
         name = self.take()
         while self.next in ("_", "^"):
             name += self.take() + self.raw_group()
-        if self.next[1:] in _ACCENTS:
+        if self.next[1:] in ACCENTS:
             name += self.take() + self.raw_group()
         elif self.next[1:] in GREEK or (name == "\\angle" and self.next.isalpha()):
             name += self.take()
@@ -393,7 +344,7 @@ class _Reader:
             name += self.take()
         else:
             raise Unreadable
-        return self.symbol(name, self._indices())
+        return self.symbol(name, self.indices())
 
     def _conjugated(self) -> Function | None:
         r"""`\overline{a+bi}`; None for a name, as in `\overline{AB}`."""
@@ -515,68 +466,17 @@ class _Reader:
 
     # Names
 
-    def raw_group(self) -> str:
-        """The text of a group in braces, or of one token, without what only sets type."""
-        if self.next != "{":
-            token = self.take() if self.next[:1] == "\\" else self.next[:1]
-            if token[:1] != "\\":
-                self.take_first(token)
-                self.take()
-            if token[1:] in _UPRIGHT and self.next == "{":
-                return self.raw_group()
-            return token.lstrip("\\") if len(token) > 2 and token[1:] not in GREEK else token
-        start, depth = self.tokens[self.at][2], 0
-        while self.next:
-            token = self.take()
-            depth += (token == "{") - (token == "}")
-            if depth == 0:
-                break
-        else:
-            raise Unreadable
-        inside = self.text[start + 1 : self.tokens[self.at - 1][2]]
-        return re.sub(r"\\(?:text|mathrm|mathit|rm|operatorname|mbox)(?![a-zA-Z])|[{}\s]|\\(?=max|min)", "", inside)
-
     def name(self) -> Function:
         token = self.take()
-        if token[1:] in _ACCENTS | _STATES:
+        if token[1:] in ACCENTS | STATES:
             name = f"{token[1:].replace('overline', 'bar').replace('wide', '')}:{self.raw_group()}"
-        elif token[1:] in _UPRIGHT:
+        elif token[1:] in UPRIGHT:
             name = self.raw_group()
             if name.lstrip("\\") in FUNCTIONS:
                 return self.function(name.lstrip("\\"))
         else:
             name = token
-        return self.symbol(name, self._name_marks(name))
-
-    def _name_marks(self, name: str) -> str:
-        """What belongs to a symbol and is no factor: an index, a prime, a star, a transposition, a place."""
-        marks = ""
-        if (
-            re.fullmatch("[a-df-hj-zA-Z]", name)
-            and self.next[:1].isdecimal()
-            and not self.tokens[self.at][1]
-            and "." not in self.next
-        ):
-            marks = f"_{self.take()}"  # `x1`
-        marks += self._indices()
-        if special := re.match(
-            r"\^\s*\{?\s*(\*|\\prime|\\dagger|\\ast|\\star|\\top|\\intercal|')", self.text[self.tokens[self.at][2] :]
-        ):
-            self.take("^")
-            self.raw_group()
-            marks += "'" if special[1] in ("\\prime", "'") else special[1]
-        if name.strip("\\") not in ("e", "i", "pi") and self.next == "(" and name not in self.functions:
-            at = re.match(r"\(\s*(\d+)\s*\)", self.text[self.tokens[self.at][2] :])
-            if at:  # `I(0)` is a value of I, not a product
-                self.at += 3
-                marks += f"({at[1]})"
-        return marks
-
-    def _indices(self) -> str:
-        marks = ""
-        while self.next in ("_", "'", "′"):
-            marks += f"_{self.raw_group()}" if self.take() == "_" else "'"
-        return marks
+        return self.symbol(name, self.name_marks(name))
 
     def symbol(self, name: str, marks: str) -> Function:
         if not name or not re.search(r"[a-zA-Z]", name):
