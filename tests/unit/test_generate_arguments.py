@@ -8,7 +8,8 @@ import pytest
 
 from contracts import provenance, tables
 from eval import commands, protocols, sample_journal
-from eval.generate import Target, parse_arguments, parse_checkpoints
+from eval.generate import parse_arguments, parse_checkpoints
+from eval.generation_target import Target
 from eval.subset import Subset
 from tests.user_errors import refused
 
