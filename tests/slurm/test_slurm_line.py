@@ -216,6 +216,6 @@ def test_the_whole_line_with_refusals_and_a_controller_that_restarts(
     status, output = snakemake(project, running, "reproduce_all")
     assert status == 0 and "Nothing to be done" in output, output
     assert not running_jobs(running) and not processes_in(project)
-    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    calls = [json.loads(line) for line in log.open()]
     ran = [call["comment"] for call in calls if [*project.glob(f"work/**/exit_status/{call['job'] or '-'}")]]
     assert len(ran) == len(set(ran)) > 3, ran  # no job ran twice

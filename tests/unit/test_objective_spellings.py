@@ -19,7 +19,7 @@ CORRECTION, OVERLONG = "algorithm.rollout_correction", "reward.reward_kwargs.ove
 IS = "algo.advantage.is_correction"
 REFUSED = "refused"  # in place of settings
 
-# what is changed: what verl, TRL and OpenRLHF are told
+# Changed keys of a run file, and the settings that verl, TRL and OpenRLHF get for them
 SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str, dict[str, Any] | str]] = [
     ({"rollout.top_k": 50}, {f"{ROLLOUT}.top_k": 50}, {"top_k": 50}, {}),
     (
