@@ -20,7 +20,8 @@ def chosen_names(runs: tuple[str, ...], scale: str) -> list[str]:
     if missing := [name for name in runs if name not in known]:
         raise unknown("recipe or run", missing[0], sorted(known))
     chosen = [name for name in run_names() if not runs or {name, name.partition("/")[0]} & set(runs)]
-    return [name for name in chosen if name in run_names(scale)] or chosen
+    with_values = set(run_names(scale))
+    return [name for name in chosen if name in with_values] or chosen
 
 
 def run_row(run: Run) -> tuple[str, ...]:

@@ -112,10 +112,17 @@ def _compare_pair(
     arguments: argparse.Namespace, checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, levels: Mapping[str, float]
 ) -> comparison.Comparison:
     if arguments.looks:
+        for option, usual in (("problems", comparison.LIKE), ("ties", None), ("posterior", False)):
+            if getattr(arguments, option) != usual:
+                raise UserError(
+                    f"--{option} needs a single look, but --looks asks for several; leave one of them out",
+                    code="needless-option", option=option,
+                )  # fmt: skip
         names = comparison.benchmarks_to_compare(checkpoint.tables.keys() | baseline.tables.keys(), arguments.benchmark)
         return sequential.compare(
-            checkpoint, baseline, names, sequential.Rules(arguments.looks, **levels, stored=True), arguments.accept
-        )
+            checkpoint, baseline, names, sequential.Rules(arguments.looks, **levels, stored=True), arguments.accept,
+            arguments.ungradable / 100,
+        )  # fmt: skip
     return paired_comparison.compare(
         checkpoint, baseline, arguments.benchmark, accepted=arguments.accept, ungradable=arguments.ungradable / 100,
         ties=arguments.ties, problems=arguments.problems, with_posterior=arguments.posterior, **levels,

@@ -210,8 +210,7 @@ def compare(
     ]
     if any(line.difference and line.repeats[0] is None for line in lines):
         notes.append("the source does not state its repeats: its error is taken as that of one sample per problem")
-    if accepted:
-        notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
+    notes += graded_checkpoint.note_of_accepted(accepted)
     return Comparison(
         checkpoint.name, row.name, False, alpha, margin, overall_verdict(lines), tuple(lines), (), tuple(notes)
     )

@@ -231,6 +231,13 @@ def obstacles(
     return comparability.differences(baseline.result(benchmark), checkpoint.result(benchmark), accepted)
 
 
+def note_of_accepted(accepted: Collection[str]) -> list[str]:
+    """What to say where differences were accepted."""
+    if not accepted:
+        return []
+    return [f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores"]
+
+
 def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:
     """What could not be checked because a side did not record it.
 

@@ -80,7 +80,7 @@ def compare(
     return Comparison(
         checkpoint.name, baseline.name, True, alpha, margin, overall_verdict(lines), tuple(lines),
         other_measures.compare(tables, alpha),
-        tuple(_notes(checkpoint, baseline, lines, answers, accepted, alpha, margin)),
+        tuple(_notes(checkpoint, baseline, lines, answers, accepted, alpha, margin, problems)),
         pooled=_pooled_result(list(answers.values()), alpha, margin, problems) if len(answers) > 1 else None,
         posteriors=tuple(posterior(name, pair.first, pair.second) for name, pair in answers.items() if with_posterior),
     )  # fmt: skip
@@ -94,6 +94,7 @@ def _notes(
     accepted: Collection[str],
     alpha: float,
     margin: float,
+    problems: str,
 ) -> list[str]:
     """What a reader has to know beside the verdicts."""
     notes = graded_checkpoint.conditions(checkpoint, answers)
@@ -104,8 +105,7 @@ def _notes(
             f"{ALL}: unlike the test, the interval allows for changes on benchmarks where none was observed, so it can "
             "include 0 although the test finds a difference"
         )
-    if accepted:
-        notes.append(f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores")
+    notes += graded_checkpoint.note_of_accepted(accepted)
     if answers and all(np.all(pair.counts == 0) for pair in answers.values()):
         notes.append("every problem has the same accuracy on both sides")
     if same := graded_checkpoint.with_same_completions(checkpoint, baseline, answers):
@@ -114,7 +114,7 @@ def _notes(
         notes.append(
             f"the repeats of each problem have one verdict on {', '.join(copies)}, as greedy ones do: they count as one"
         )
-    notes += [note for line in lines if (note := _settling_note(line, answers, alpha))]
+    notes += [note for line in lines if (note := _settling_note(line, answers, alpha, problems))]
     notes += [
         f"{_unseen_note(line, margin)}{_on_same_problems(answers.get(line.benchmark))}"
         for line in lines
@@ -208,14 +208,17 @@ def _disagrees_with_interval(line: BenchmarkResult) -> bool:
     return line.benchmark == ALL and gap is not None and gap.low <= 0 <= gap.high and line.verdict != "cannot tell"
 
 
-def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], alpha: float) -> str:
-    """What the test could have seen, and how many samples would settle a difference as large as the observed one."""
+def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], alpha: float, problems: str) -> str:
+    """What the test could have seen, and how many samples would settle a difference as large as the observed one.
+
+    The number of samples is that for new problems, so it is not said where these same problems are asked about.
+    """
     pair = answers.get(line.benchmark)
     if line.verdict != "cannot tell" or pair is None or line.detectable is None:
         return ""
     text = f"{line.benchmark}: a true difference of {100 * line.detectable:.1f} points would have been seen in 80 %"
     parts, gap = significance.spread(pair.first, pair.second), line.difference
-    if parts is None or gap is None or gap.value == 0 or pair.has_copies:
+    if problems == SAME or parts is None or gap is None or gap.value == 0 or pair.has_copies:
         return text
     hidden = line.hidden or skewed_changes.MOST
     need = significance.needed(line.n_problems, abs(gap.value), parts, alpha, hidden=hidden)

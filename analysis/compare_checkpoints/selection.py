@@ -63,7 +63,9 @@ def _on_half(checkpoint: GradedCheckpoint, half: int) -> GradedCheckpoint:
             groups = table["cluster"].astype(object).where(table["cluster"].notna(), groups)
         tables[name] = table[[hash_order.half(group) == half for group in groups]].reset_index(drop=True)
         size, whole = tables[name]["problem_id"].nunique(), table["problem_id"].nunique()
-        settings[name] = checkpoint.settings[name] | {"subset": {"size": size, "whole": whole, "chosen": "by halves"}}
+        settings[name] = dict(checkpoint.settings[name])
+        if settings[name].get("subset") or whole == graded_checkpoint.published_sizes().get(name, whole):
+            settings[name]["subset"] = {"size": size, "whole": whole, "chosen": "by halves"}
     return replace(checkpoint, tables=tables, settings=settings)
 
 

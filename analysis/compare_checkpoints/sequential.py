@@ -87,6 +87,7 @@ def compare(
     names: Collection[str],
     rules: Rules,
     accepted: Collection[str] = (),
+    ungradable: float = graded_checkpoint.UNGRADABLE,
 ) -> Comparison:
     """The comparison after the rounds so far; Holm's correction is over the benchmarks.
 
@@ -96,18 +97,21 @@ def compare(
         names: the benchmarks.
         rules: of the rounds.
         accepted: what may differ, of graded_checkpoint.ACCEPTABLE.
+        ungradable: largest share of ungradable completions on a side.
     """
     lines = []
     for name in in_order(names):
-        if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name, accepted):
+        if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable):
             lines.append(BenchmarkResult(name, "not comparable", reasons=tuple(reasons)))
         else:
-            answers = PairedAnswers.read(_first_repeats((baseline.tables[name], checkpoint.tables[name]), rules.most))
+            answers = PairedAnswers.read(_first_repeats((baseline.tables[name], checkpoint.tables[name]), rules))
             lines.append(judge_benchmark(name, answers, rules))
     lines = comparison.with_verdicts(lines, rules.alpha)
     compared = [line.benchmark for line in lines if line.difference]
     notes = graded_checkpoint.conditions(checkpoint, compared)
+    notes += [*baseline.note_of_quantisation(), *checkpoint.note_of_quantisation()]
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, compared)
+    notes += graded_checkpoint.note_of_accepted(accepted)
     used = sum(line.n_problems * (line.repeats[0] or 0) for line in lines)
     planned = sum(line.n_problems * rules.most for line in lines)
     if rules.stored:
@@ -130,9 +134,10 @@ def compare(
     )  # fmt: skip
 
 
-def _first_repeats(tables: tuple[pd.DataFrame, pd.DataFrame], most: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """As many repeats as both sides have, the first that were sampled."""
-    fewest = min(most, *map(graded_checkpoint.repeats, tables))
+def _first_repeats(tables: tuple[pd.DataFrame, pd.DataFrame], rules: Rules) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The repeats of the last round that both sides have whole, the first that were sampled."""
+    stored = min(map(graded_checkpoint.repeats, tables))
+    fewest = max(count for count in rules.rounds if count <= stored)  # 1 is always a round
     first, second = (table[table.groupby("problem_id").cumcount() < fewest] for table in tables)
     return first, second
 

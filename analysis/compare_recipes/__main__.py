@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -207,7 +208,8 @@ def pairing_text(recipes: Sequence[training_runs.GradedRecipe], paired: bool) ->
         return ""
     a, b = training_runs.clustered_answers(training_runs.paired_by_seed(recipes))
     alike = recipe_difference.seed_correlation(a, b)
-    text = f"correlation of the accuracies of one seed: {alike:+.2f} over {len(numbers[0])} seeds"
+    correlation = "not known" if math.isnan(alike) else f"{alike:+.2f}"
+    text = f"correlation of the accuracies of one seed: {correlation} over {len(numbers[0])} seeds"
     if paired:
         return (
             "Seeds are paired: the test is of the differences between trainings of one seed, so luck that a seed gives "

@@ -25,14 +25,15 @@ def recorded(folders: Sequence[Path]) -> Cost:
     Args:
         folders: graded samples of the runs, beside which their stages' logs are.
     """
-    hours, gpus = [], 0
+    hours, on_gpus = [], False
     for folder in folders:
         logs = sorted(folder.resolve().parent.glob("stage-*/training_log.parquet"))
         devices = [device for log in logs[:1] for device in provenance.read(log).get("devices", [])]
-        gpus = max(gpus, sum(not device.startswith("cpu ") for device in devices))
+        gpus = sum(not device.startswith("cpu ") for device in devices)
         times = [tables.read(log, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist() for log in logs]
         if seconds := sum(max(stage, default=0.0) for stage in times):
-            hours.append(seconds / 3600)
+            hours.append(seconds / 3600 * max(1, gpus))
+            on_gpus = on_gpus or gpus > 0
     if not hours:
         return ONE_TRAINING
-    return Cost(sum(hours) / len(hours) * max(1, gpus), "GPU-hours" if gpus else "hours")
+    return Cost(sum(hours) / len(hours), "GPU-hours" if on_gpus else "hours")

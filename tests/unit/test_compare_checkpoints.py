@@ -290,7 +290,7 @@ def test_other_checkpoints_and_earlier_looks_are_said(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_the_best_checkpoint_is_judged_on_the_half_that_did_not_choose_it(tmp_path, command):
+def test_the_best_checkpoint_is_judged_on_the_half_that_did_not_choose_it(tmp_path, command, monkeypatch):
     first_half = np.array([[hash_order.half(f"p{problem:04}") == 0] for problem in range(60)])
     for step, right in ((0, ~first_half), (1, first_half), (2, ~first_half)):
         save(tmp_path / "run" / "graded" / f"step-{step}", graded(right, step=step))
@@ -300,6 +300,12 @@ def test_the_best_checkpoint_is_judged_on_the_half_that_did_not_choose_it(tmp_pa
     )
     assert "step-1 is the best of 2 checkpoints" in printed  # by luck: on the other half it solves nothing
     assert status == 1 and f"{int((~first_half).sum())} × 1" in printed
+    with monkeypatch.context() as patch:  # a benchmark of which some problems are missing
+        patch.setattr(graded_checkpoint, "published_sizes", lambda: {"questions": 61})
+        status, printed = command(
+            "compare", "--checkpoint", folder / "step-2", "--baseline", folder / "step-0", "--choose-on-half"
+        )
+        assert status == 2 and "61" in printed
     status, printed = command(
         "compare", "--checkpoint", save(tmp_path / "alone", graded(first_half)), "--baseline", folder / "step-0",
         "--choose-on-half",
@@ -317,6 +323,9 @@ def test_stored_samples_may_be_looked_at_again_and_again(tmp_path, command):
     assert status == 0 and stored["always_valid"] and stored["verdict"] == "better"
     assert "looks after 1, 2, 4, 8 completions" in printed
     assert command(*arguments, "--looks", "8", "--alpha", "0.0000001")[0] == 0
+    for options in (("--posterior",), ("--problems", "same"), ("--ties", "first")):
+        status, printed = command(*arguments, "--looks", "8", *options)
+        assert status == 3 and printed_code(printed) == "needless-option"
 
 
 def test_questions_of_a_pair_beside_the_test(tmp_path, command):

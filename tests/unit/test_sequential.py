@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from analysis.compare_checkpoints import comparison_request, sequential
 from analysis.compare_checkpoints.comparison import Comparison
@@ -67,3 +68,20 @@ def test_a_greedy_protocol_is_refused() -> None:
     check = request(checkpoint="acme/model-7b", baseline=f"{RUN.name}/seed-1/step-0", protocol="greedy-boxed")
     with refused("greedy-protocol"):
         check.most_repeats(8)
+
+
+def test_rounds_end_with_the_last_that_both_sides_have_whole() -> None:
+    new, old = side("new", sums=(0.5, 10)), side("old", sums=(0.4, 12))
+    (line,) = sequential.compare(new, old, ["sums"], Rules(64, stored=True), ["grader"]).lines
+    assert line.repeats == (8, 8) and line.difference is not None
+    first = [
+        table[table["repeat"] < 8]["verdict"].eq("correct").mean() for table in (old.tables["sums"], new.tables["sums"])
+    ]
+    assert line.difference.value == pytest.approx(first[1] - first[0])
+    assert (line.baseline.value, line.checkpoint.value) == pytest.approx(tuple(first))  # type: ignore[union-attr]
+
+
+def test_rounds_say_what_was_accepted() -> None:
+    new, old = side("new", sums=(0.5, 2)), side("old", sums=(0.4, 2))
+    notes = sequential.compare(new, old, ["sums"], Rules(2, stored=True), ["grader"]).notes
+    assert any("differences in grader were accepted" in note for note in notes)
