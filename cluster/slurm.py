@@ -59,7 +59,7 @@ def submit_limit(account: str | None, qos: str | None, partitions: Sequence[str]
     user = getpass.getuser()
     account = account or "".join(_accounts("user", user, "format=defaultaccount")[:1])
     own = [line.split("|") for line in _accounts("assoc", f"user={user}", "format=account,defaultqos,maxsubmitjobs")]
-    own = [row for row in own if len(row) == 3 and account in ("", row[0])]
+    own = [row for row in own if len(row) == 3 and account.lower() in ("", row[0].lower())]
     shared = [line.split("|") for line in _accounts("assoc", f"account={account}", "format=user,grpsubmitjobs")]
     numbers = [row[2] for row in own] + [row[1] for row in shared if len(row) == 2 and not row[0]]
     listed = read_partition_qos(run(["scontrol", "show", "partition", "--oneliner"])[1]) if numbers else {}

@@ -118,11 +118,11 @@ def opens_a_turn(template: str) -> bool:
         return True
 
 
-def end_of_turn(template: str, answer: str) -> str:
-    """What a chat template writes after the model's turn; empty where it does not show such a turn."""
+def end_of_turn(template: str, answer: str, **variables: Any) -> str:
+    """What a chat template writes after the model's turn; empty where it does not show such a turn, or fails."""
     turns = [{"role": "user", "content": PROBE}, {"role": "assistant", "content": answer}]
     try:
-        text = _render(template, turns, add_generation_prompt=False)
+        text = _render(template, turns, add_generation_prompt=False, **variables)
     except TemplateError:
         return ""
     return text.rpartition(answer)[2].lstrip()

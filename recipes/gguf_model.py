@@ -120,11 +120,7 @@ def _disagreement(sentence: str) -> UserError:
 def turn_end(contents: Contents, tokens: Mapping[str, str]) -> str | None:
     """The control token that the chat template writes behind the model's answer; None if it writes none there."""
     variables: dict[str, Any] = {f"{name}_token": token for name, token in tokens.items()}
-    messages = [{"role": "user", "content": chat_template.PROBE}, {"role": "assistant", "content": MARK}]
-    text = chat_template.Renderer(contents.template or "").apply_chat_template(
-        messages, add_generation_prompt=False, **variables
-    )
-    after = text.rpartition(MARK)[2].lstrip()
+    after = chat_template.end_of_turn(contents.template or "", MARK, **variables)
     return max((token for token in contents.control if after.startswith(token)), key=len, default=None)
 
 

@@ -35,7 +35,8 @@ def as_run_file(source: CommandParser, reading: Reading, labels: Mapping[str, li
     of_adapter = source.stated_settings(*as_run(rendering.common, source.framework))
 
     def is_native(name: str) -> bool:
-        if name not in source.defaults or name in with_key or name in of_adapter or name in reading.idle:
+        known = name in source.defaults and not source.is_machine(name)
+        if not known or name in with_key or name in of_adapter or name in reading.idle:
             return False
         return not same_value(reading.stated[name], source.defaults[name])
 

@@ -60,13 +60,25 @@ def run_of_sweep(name):
         raise refusal(error) from None
 
 
+def of_scale(reproduce):
+    """`reproduce` of the configuration at its scale; raises UserError where it names scales, but not this one."""
+    if not isinstance(reproduce, dict):
+        return reproduce
+    if config["scale"] not in reproduce:
+        raise UserError(
+            f"config: reproduce should name runs for the scale {config['scale']}, but has only {', '.join(reproduce)}; "
+            "add it",
+            code="missing-scale",
+            scale=config["scale"],
+        )
+    return reproduce[config["scale"]]
+
+
 def chosen_runs(reproduce):
     """The names of the runs of `reproduce`, recipes and runs or "all"; raises UserError for one that is neither.
 
     Of "all" and of a recipe, those that have values for the scale; of a recipe without any, all, which are refused.
     """
-    if isinstance(reproduce, dict):
-        reproduce = reproduce[config["scale"]]
     at_scale = run_names(config["scale"])
     if reproduce == "all":
         return at_scale
@@ -96,6 +108,7 @@ def read_runs():
         ]
     try:
         validate(config, "config", ROOT / "config" / "config.yaml")
+        config["reproduce"] = of_scale(config["reproduce"])
         build.check_place()
         for key in (
             "results",
@@ -234,7 +247,7 @@ def configured_runs():
         named = [
             content["reproduce"] for content in contents if content.get("reproduce")
         ]
-        return chosen_runs(named[-1])
+        return chosen_runs(of_scale(named[-1]))
     except UserError as error:
         raise refusal(error) from None
 

@@ -157,8 +157,7 @@ def difference_over_seeds(parts: Sequence[tuple[Floats, Floats]], confidence: fl
         confidence: of the interval.
     """
     line = _compared_line("", parts, None, significance.ALPHA)
-    confidence = 1 - (1 - confidence) / penalty(min(line.seeds))
-    return _covering_both(line.means[1] - line.means[0], (line.welch, line.crossed), confidence)
+    return _covering_both(line.means[1] - line.means[0], (line.welch, line.crossed), confidence, min(line.seeds))
 
 
 def difference_of_seeds(first: Floats, second: Floats, confidence: float = 0.95) -> Estimate:
@@ -167,10 +166,12 @@ def difference_of_seeds(first: Floats, second: Floats, confidence: float = 0.95)
     tests = [
         _satterthwaite_test(gap, _seeds_alone([first[:, None], second[:, None]], pooled)) for pooled in (False, True)
     ]
-    return _covering_both(gap, tests, confidence)
+    return _covering_both(gap, tests, confidence, min(len(first), len(second)))
 
 
-def _covering_both(gap: float, tests: Sequence[Test], confidence: float) -> Estimate:
+def _covering_both(gap: float, tests: Sequence[Test], confidence: float, seeds: int) -> Estimate:
+    """An interval that covers both tests' own, at the level for sides with so few seeds."""
+    confidence = 1 - (1 - confidence) / penalty(seeds)
     half = max(float(stats.t.ppf((1 + confidence) / 2, test.df)) * test.error for test in tests)
     return Estimate(gap, gap - half, gap + half)
 

@@ -170,7 +170,12 @@ class Needed(NamedTuple):
 
 
 def needed(
-    n: int, difference: float, parts: Spread, alpha: float = ALPHA, power: float = POWER, hidden: float = 0.5
+    n: int,
+    difference: float,
+    parts: Spread,
+    alpha: float = ALPHA,
+    power: float = POWER,
+    hidden: float = skewed_changes.MOST,
 ) -> Needed:
     """How many repeats per problem find a true difference with this power.
 

@@ -236,8 +236,9 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
         raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
     for name, value in own.items():
         flags.state(name, value, "objective.policy_loss")
-    if loss == "cispo" and "objective.clip_ratio_high" in keys:  # TRL names the largest ratio itself
-        flags.state("epsilon_high", 1 + keys["objective.clip_ratio_high"], "objective.clip_ratio_high")
+    if loss == "cispo":  # TRL names the largest ratio itself, and takes epsilon for it where it is not stated
+        high = keys.get("objective.clip_ratio_high", keys.get("objective.clip_ratio", 0.2))
+        flags.state("epsilon_high", 1 + high, "objective.clip_ratio_high")
 
 
 def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:

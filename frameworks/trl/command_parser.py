@@ -179,9 +179,15 @@ def _read_objective(reading: Reading) -> None:
             reading.note("objective.policy_loss", "gspo", "importance_sampling_level")
     if loss == "cispo":  # TRL names the largest ratio itself
         high = reading.get("epsilon_high")
+        largest = reading.get("epsilon") if high is None else high
         reading.note("objective.clip_ratio", 1.0, "loss_type")  # there is no lower bound
-        reading.note("objective.clip_ratio_high", reading.get("epsilon") if high is None else high - 1, "epsilon_high")
-        reading.idle["epsilon"] = "it has no effect with this loss"
+        if largest > 1:
+            reading.note("objective.clip_ratio_high", largest - 1, "epsilon_high")
+            reading.idle["epsilon"] = "it has no effect with this loss"
+        else:
+            reading.reasons["epsilon_high" if high is not None else "epsilon"] = (
+                f"TRL's cispo cuts each ratio at {largest:g}, so that no probability may rise; others cut above 1"
+            )
     reading.note("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
     reading.note("objective.kl_coefficient", reading.get("beta"), "beta")
     if reading.get("beta"):

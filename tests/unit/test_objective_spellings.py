@@ -42,6 +42,12 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         REFUSED,
     ),
     (
+        {"objective.policy_loss": "cispo", "objective.loss_aggregation": "token_mean", "objective.clip_ratio": 0.3},
+        {f"{ACTOR}.policy_loss.loss_mode": "cispo", f"{ACTOR}.clip_ratio_high": 0.3},
+        {"loss_type": "cispo", "epsilon_high": 1.3},
+        REFUSED,
+    ),
+    (
         {"objective.policy_loss": "sapo", "objective.loss_aggregation": "completion_mean"},
         {f"{ACTOR}.policy_loss.loss_mode": "sapo"},
         {"loss_type": "sapo"},

@@ -259,6 +259,11 @@ def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) 
     assert full["batch"]["prompts_per_update"] == first["batch.prompts_per_update"]
 
 
+def test_what_is_the_machine_s_is_not_in_a_run_file() -> None:
+    page = run_command(str(CASES / "openrlhf.sh"), "openrlhf", "run-file")
+    assert "KEY" not in str(yaml.safe_load(page)) and "# Not in a run file: use_wandb=KEY" in page
+
+
 def test_a_run_file_can_be_translated() -> None:
     page = run_command("crosscheck/trl", "run-file", "verl")
     assert "actor_rollout_ref.actor.ppo_mini_batch_size=128" in page
