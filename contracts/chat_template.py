@@ -91,12 +91,6 @@ def of_folder(folder: Path, content: Mapping[str, Any]) -> list[tuple[Path, str]
     return templates
 
 
-def is_in_folder(folder: Path) -> bool:
-    """Whether the tokenizer of a model folder has a chat template."""
-    files = [file for name in ("chat_template", "tokenizer_config") if (file := folder / f"{name}.json").is_file()]
-    return bool(of_folder(folder, {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}))
-
-
 def problem(template: str) -> str:
     """What is wrong with a chat template; empty if it renders a user's message."""
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from contracts import chat_template, provenance, seeds
+from contracts import model_folder, provenance, seeds
 from contracts.run_file import SCALES, Run
 from eval import benchmark, protocols
 from eval.run_settings import generation_gpus
@@ -255,7 +255,7 @@ def decide(models: Sequence[Model], wishes: Wishes) -> ModelSettings:
 def _check_template(model: Model, evaluation: Mapping[str, Any], benchmarks: Sequence[str]) -> None:
     """Ask the user for another prompt where the model's tokenizer has no chat template, and the prompt needs one."""
     protocol = protocols.load(evaluation["protocol"], evaluation.get("override"))
-    if model.folder is None or not protocol.needs_chat_template() or chat_template.is_in_folder(model.folder):
+    if model.folder is None or not protocol.needs_chat_template() or model_folder.chat_template(model.folder):
         return
     raw = [name for name, prompt in prompts.library().items() if prompt.raw and not misfits(name, benchmarks)]
     undecided(

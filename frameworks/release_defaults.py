@@ -121,9 +121,14 @@ def main() -> None:
     framework = sys.argv[1]
     with contextlib.redirect_stdout(sys.stderr):
         released = adapter.load(framework).released_defaults()
-    content = {name: storable(value) for name, value in released.items() if name not in ("help", "no_help")}
+    content = storable_settings(released)
     file = FOLDER / framework / "released_settings.json"
     file.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def storable_settings(released: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a release with their defaults as JSON holds them."""
+    return {name: storable(value) for name, value in released.items() if name not in ("help", "no_help")}
 
 
 def storable(value: Any) -> Any:

@@ -83,7 +83,6 @@ def _limit(cpu_s: int) -> None:
     """Set the fork's limits; its output goes nowhere, and signals end it."""
     status = Path("/proc/self/statm")
     used = int(status.read_text().split()[0]) * resource.getpagesize() if status.exists() else 0
-    cpu_s += int(sum(resource.getrusage(resource.RUSAGE_SELF)[:2]))
     for limit, value in (
         (resource.RLIMIT_CPU, cpu_s),
         (resource.RLIMIT_CORE, 0),

@@ -10,7 +10,7 @@ from typing import Any
 
 from contracts.schema_keys import run_keys
 from frameworks.command_parser import FOLDER, CommandParser, Reading
-from frameworks.release_defaults import storable, yaml_value
+from frameworks.release_defaults import storable_settings, yaml_value
 from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
@@ -240,7 +240,7 @@ def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list
         parser: whose tables.
         released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
     """
-    known = {name: storable(value) for name, value in released.items() if name not in ("help", "no_help")}
+    known = storable_settings(released)
     stated = {name: value for name, value in parser.defaults.items() if name != parser.gpus}
     differences = [
         f"{name} is {known.get(name)!r}, not {stated.get(name)!r}" for name in {**stated, **known}
