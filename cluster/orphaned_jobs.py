@@ -151,11 +151,20 @@ def cancel(work: Path, jobs: list[str]) -> None:
         time.sleep(1)
 
 
-def pick_up(executor: type[Any], submissions: Submissions) -> None:
-    """Have the executor record what it submits, and wait for the jobs that are kept instead of submitting them."""
+def pick_up(executor: type[Any], work: Path) -> Submissions:
+    """Have the executor record what it submits, and wait for the jobs that are kept instead of submitting them.
+
+    Args:
+        executor: of the executor plugin.
+        work: the work folder.
+
+    Returns:
+        What it submits: the same each time, as Snakemake reads the Snakefile more than once.
+    """
     run_job, report = executor.run_job, executor.report_job_submission
-    if hasattr(run_job, "picks_up"):  # Snakemake reads the Snakefile more than once
-        return
+    if known := getattr(run_job, "submissions", None):
+        return known  # type: ignore[no-any-return]
+    submissions = Submissions(work)
 
     def run_or_wait(self: Any, job: Any) -> None:
         if (record := submissions.take(job)) is None:
@@ -168,5 +177,6 @@ def pick_up(executor: type[Any], submissions: Submissions) -> None:
         submissions.record(job_info.job, job_info.external_jobid, str(job_info.aux["slurm_logfile"]))
         report(self, job_info, *arguments, **named)
 
-    run_or_wait.picks_up = True  # type: ignore[attr-defined]
+    run_or_wait.submissions = submissions  # type: ignore[attr-defined]
     executor.run_job, executor.report_job_submission = run_or_wait, report_job_submission
+    return submissions

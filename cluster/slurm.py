@@ -14,12 +14,13 @@ TIMEOUT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; `max_minutes` is None if it has no time limit."""
+    """A partition; `max_minutes` is None if it has no time limit, `qos` empty if it has no QOS."""
 
     name: str
     default: bool
     up: bool
     max_minutes: int | None
+    qos: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ def submit_limit(account: str | None, qos: str | None, partitions: Sequence[str]
     own = [row for row in own if len(row) == 3 and account.lower() in ("", row[0].lower())]
     shared = [line.split("|") for line in _accounts("assoc", f"account={account}", "format=user,grpsubmitjobs")]
     numbers = [row[2] for row in own] + [row[1] for row in shared if len(row) == 2 and not row[0]]
-    listed = read_partition_qos(run(["scontrol", "show", "partition", "--oneliner"])[1]) if numbers else {}
+    listed = read_partitions(run(["scontrol", "show", "partition", "--oneliner"])[1]) if numbers else []
     names = {qos} if qos else {row[1] for row in own}
-    for name in (names | {listed.get(partition, "") for partition in partitions}) - {"", "N/A"}:
+    names |= {one.qos for one in listed if one.name in partitions or (one.default and "" in partitions)}
+    for name in names - {""}:
         limits = _accounts("qos", name, "format=maxsubmitjobsperuser,maxsubmitjobsperaccount,grpsubmitjobs")
         numbers += [number for line in limits for number in line.split("|")]
     return min((int(number) for number in numbers if number.isdigit()), default=None)
@@ -78,17 +80,6 @@ def partitions_of(settings: Mapping[str, Any]) -> list[str]:
 def _accounts(*query: str) -> list[str]:
     """Lines of what sacctmgr shows; none without accounting."""
     return [line for line in run(["sacctmgr", "-nP", "show", *query])[1].split("\n") if line]
-
-
-def read_partition_qos(output: str) -> dict[str, str]:
-    """The QOS of each partition, that of the default also under "", from `scontrol show partition --oneliner`."""
-    qos = {}
-    for values in map(line_fields, output.split("\n")):
-        if "PartitionName" in values:
-            qos[values["PartitionName"]] = values.get("QoS", "")
-            if values.get("Default") == "YES":
-                qos[""] = values.get("QoS", "")
-    return qos
 
 
 def failure_reason(status: int, error: str) -> str:
@@ -127,7 +118,8 @@ def read_partitions(output: str) -> list[Partition]:
         if "PartitionName" in values:
             limit = limit_minutes(values.get("MaxTime", "UNLIMITED"))
             up, default = values.get("State") == "UP", values.get("Default") == "YES"
-            partitions.append(Partition(values["PartitionName"], default, up, limit))
+            qos = values.get("QoS", "").removeprefix("N/A")
+            partitions.append(Partition(values["PartitionName"], default, up, limit, qos))
     return partitions
 
 

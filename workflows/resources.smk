@@ -22,9 +22,7 @@ if CLUSTER and workflow.is_main_process:
         retry_interrupted.retry_only_interrupted(module.Executor, Path(WORK))
     executor = snakemake_executor_plugin_slurm.Executor
     orphaned_jobs.name_jobs(executor, Path(WORK))
-    orphaned_jobs.pick_up(
-        executor, SUBMISSIONS := orphaned_jobs.Submissions(Path(WORK))
-    )
+    SUBMISSIONS = orphaned_jobs.pick_up(executor, Path(WORK))
     ended_jobs.notice_ended(executor, Path(WORK), logger.warning)
     submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
     INTERRUPT.texts = interrupt.ON_A_CLUSTER

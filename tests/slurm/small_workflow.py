@@ -21,7 +21,7 @@ if workflow.is_main_process:
     executor = snakemake_executor_plugin_slurm.Executor
     retry_interrupted.retry_only_interrupted(executor, Path("work"))
     orphaned_jobs.name_jobs(executor, Path("work"))
-    orphaned_jobs.pick_up(executor, SUBMISSIONS := orphaned_jobs.Submissions(Path("work")))
+    SUBMISSIONS = orphaned_jobs.pick_up(executor, Path("work"))
     ended_jobs.notice_ended(executor, Path("work"), logger.warning)
     submission.be_patient(snakemake_executor_plugin_slurm, logger.warning)
     if (limit := slurm.submit_limit(None, None, ("",))) and limit < workflow.nodes:

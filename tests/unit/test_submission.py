@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import snakemake_executor_plugin_slurm
 
-from cluster import slurm, submission
+from cluster import orphaned_jobs, slurm, submission
 
 # Each call takes the next line of `plan`: `ok`, `taken TEXT` (a job is queued, and the text printed), or a text.
 SBATCH = """
@@ -166,6 +166,13 @@ def test_the_plugin_submits_patiently(monkeypatch: pytest.MonkeyPatch, cluster: 
     assert isinstance(plugin.subprocess.Popen(call, shell=True, text=True), submission.Submission)
     assert plugin.subprocess.check_output(["echo", "x"]) == b"x\n"
     assert plugin.Executor().cancel() == 1 and plugin.subprocess._stop.is_set()
+
+
+def test_a_snakefile_that_is_read_twice_has_one_list_of_what_it_submits(tmp_path: Path) -> None:
+    executor = type(
+        "Executor", (), {"run_job": lambda self, job: None, "report_job_submission": lambda self, job: None}
+    )
+    assert orphaned_jobs.pick_up(executor, tmp_path) is orphaned_jobs.pick_up(executor, tmp_path)
 
 
 def test_the_limit_of_jobs_is_the_least_that_applies(monkeypatch: pytest.MonkeyPatch) -> None:
