@@ -26,13 +26,14 @@ NO_ANSWER = re.compile(
     r"timed out|Unable to contact slurm controller|Unexpected message received|Zero Bytes were transmitted"
     r"|Connection (refused|reset)|Transport endpoint|Communication (connection failure|shutdown)|in standby mode"
     r"|Message (send|receive) failure|Insane message length|Header lengths|Received (zero length|message length)"
-    r"|Failed to send entire message",
+    r"|Failed to send entire message|Connection (rejected by|forced closed)|would block|shutting down|socket error",
     re.IGNORECASE,
 )
 # The site's limits, and what passes: a clock or an agent of munge, a name server, a full disk of the controller, a
 # partition that is drained for maintenance.
 FULL = re.compile(
-    r"\w+Submit\w*Limit|Resource temporarily unavailable|temporarily unable to accept job|rate limit|try again"
+    r"\w+Submit\w*Limit|MaxJobCount|Resource temporarily unavailable|temporarily unable to accept job|rate limit"
+    r"|try again|please retry|currently (unavailable|not available)|Partition in DOWN state|Required node not available"
     r"|I/O error writing script|authentication (error|agent|credential)|Authentication credential|munge"
     r"|getaddrinfo|Unable to resolve|configuration (file|source)|not available now|inactive or drain|presently disabled"
     r"|submissions disabled|nodes are busy",

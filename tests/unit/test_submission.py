@@ -59,6 +59,8 @@ NO_ANSWER = (
     "Batch job submission failed: Zero Bytes were transmitted or received",
     "Batch job submission failed: Message receive failure",
     "Batch job submission failed: Header lengths are longer than data received",
+    "Batch job submission failed: Connection forced closed by quiesce timeout",
+    "Batch job submission failed: Process is shutting down and closing all communications",
 )
 FULL = (
     "QOSMaxSubmitJobPerUserLimit",
@@ -70,6 +72,10 @@ FULL = (
     "If munged is up, restart with --num-threads=10",
     "Batch job submission failed: Required partition not available (inactive or drain)",
     "fatal: Unable to process configuration file",
+    "Batch job submission failed: MaxJobCount limit reached",
+    "Batch job submission failed: Rate limit exceeded, please retry later",
+    "Batch job submission failed: Licenses currently unavailable",
+    "Batch job submission failed: Partition in DOWN state",
 )
 
 
