@@ -33,6 +33,11 @@ RESTARTED = ("NODE_FAIL", "PREEMPTED")  # by Slurm itself, unless the site forbi
 HELD = re.compile(
     r"requeued[ _]held|JobHoldMaxRequeue", re.IGNORECASE
 )  # reasons of jobs that never start by themselves
+# Reasons of pending jobs that last until somebody changes something
+LASTING = re.compile(
+    r"Partition(Time|Node)Limit|BadConstraints|NotAllowed|Invalid(Account|QOS)|PerJob|JobHeld|held state"
+    r"|ReservationDeleted"
+)
 
 
 class Queue:
@@ -48,6 +53,7 @@ class Queue:
         self.work, self.say = work, say
         self.states: dict[str, str] = {}
         self.held: set[str] = set()
+        self.said: set[tuple[str, str]] = set()  # jobs and reasons
         self.absent: Counter[str] = Counter()  # polls in a row, like the next
         self.completing: Counter[str] = Counter()
         self.signs: dict[str, QuietTime] = {}
@@ -71,6 +77,10 @@ class Queue:
         rows = {job: (state, reason) for job, state, reason in _rows(output)}
         self.states = {job: state for job, (state, _) in rows.items()}
         self.held = {job for job, (_, reason) in rows.items() if HELD.search(reason)}
+        lasting = {(job, rows[job][1]) for job in jobs if job in rows and LASTING.search(rows[job][1])}
+        for job, reason in sorted(lasting - self.said):
+            self.say(f"Slurm does not start job {job} before somebody changes it or a limit ({reason})")
+        self.said |= lasting
         for job in jobs:
             state = self.states.get(job, "")
             is_absent = not state or job in self.held or state in RESTARTED

@@ -11,6 +11,7 @@ from typing import Any
 from system.yaml_files import read_yaml
 
 FORMATS = Path(__file__).with_suffix(".yaml")
+TORCH_WEIGHTS = re.compile(r"pytorch_model(?!_fsdp)[^/]*\.bin")
 ADAPTER, ADAPTER_WEIGHTS, GGUF = "adapter", "adapter_model", "gguf"
 
 
@@ -50,10 +51,11 @@ class UnconvertedModel:
         return next((folder for folder in folders if (folder / "config.json").is_file()), None)
 
 
-def has_weights(folder: Path) -> bool:
-    """Whether a folder has whole weights, besides those of an adapter."""
-    files = [*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")]
-    return any(not file.name.startswith(ADAPTER_WEIGHTS) for file in files)
+def weight_files(folder: Path) -> list[Path]:
+    """The files of whole weights: safetensors, else torch's; neither an adapter's nor FSDP's."""
+    files = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    tensors = [file for file in files if file.suffix == ".safetensors" and not file.name.startswith(ADAPTER_WEIGHTS)]
+    return tensors or [file for file in files if TORCH_WEIGHTS.fullmatch(file.name)]
 
 
 def _step(folder: Path) -> tuple[int, str]:
@@ -66,7 +68,7 @@ def hint_inside(folder: Path) -> str:
     """The newest model or checkpoint up to three folders below, as a question; empty without one."""
     for pattern in ("*", "*/*", "*/*/*"):
         below = (one for one in folder.glob(pattern) if one.is_dir())
-        models = [one for one in below if recognise(one) or (has_weights(one) and (one / "config.json").is_file())]
+        models = [one for one in below if recognise(one) or (weight_files(one) and (one / "config.json").is_file())]
         if models:
             return f"; did you mean {max(models, key=_step)}?"
     return ""
@@ -77,7 +79,7 @@ def recognise(folder: Path) -> UnconvertedModel | None:
     formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)
     if folder.suffix == ".gguf" and folder.is_file():
         return UnconvertedModel(GGUF, folder, formats[GGUF]["what"])
-    if not folder.is_dir() or has_weights(folder):
+    if not folder.is_dir() or weight_files(folder):
         return None
     for name, one in formats.items():
         for inside in one["inside"]:

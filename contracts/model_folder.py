@@ -56,8 +56,7 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
             code="missing-model",
         )
     files = sorted(file for file in folder.iterdir() if file.is_file())
-    weights = [file for file in files if file.match("*.safetensors")]
-    weights = weights or [file for file in files if file.match("pytorch_model*.bin")]
+    weights = checkpoint_formats.weight_files(folder)
     tokenizer = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
     missing = {
         "config.json": not (folder / "config.json").is_file(),

@@ -23,6 +23,7 @@ from system import durable
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
+WITH_NAMES_OF_THE_TRAINER = ("fsdp", "fsdp_whole", "deepspeed")  # the others are written by transformers
 BESIDE_WEIGHTS = (
     "config.json", "generation_config.json", "tokenizer*", "chat_template*", "special_tokens_map.json", "vocab.json",
     "merges.txt", "added_tokens.json",
@@ -72,6 +73,34 @@ def files_beside(folders: Iterable[Path]) -> dict[str, Path]:
     return files
 
 
+def check_names(weights: Iterable[Path], model: Path) -> None:
+    """Refuse converted weights that lack tensors of the model, such as those that a trainer saved under other names.
+
+    Args:
+        weights: files of safetensors.
+        model: has the configuration.
+
+    Raises:
+        UserError: some are missing.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    configuration = AutoConfig.from_pretrained(model)
+    with torch.device("meta"):
+        needed = set(AutoModelForCausalLM.from_config(configuration).state_dict())
+    if configuration.tie_word_embeddings:
+        needed.discard("lm_head.weight")
+    held = {name for file in weights for name in model_folder.tensor_names(file) or ()}
+    if absent := sorted(needed - held):
+        others = f"; it has {min(others)}" if (others := held - needed) else ""
+        raise UserError(
+            f"the checkpoint lacks {len(absent)} tensors of the model in {model / 'config.json'}, such as {absent[0]}"
+            f"{others}: take the checkpoint and --base of one model, as the trainer named its tensors for transformers",
+            code="incomplete-model", missing=len(absent),
+        )  # fmt: skip
+
+
 def convert(folder: Path, output: Path, base: str | None = None, mirror: Path | None = None) -> None:
     """Write the model folder of a checkpoint; see the module.
 
@@ -90,6 +119,8 @@ def convert(folder: Path, output: Path, base: str | None = None, mirror: Path | 
     with durable.new(output) as partial:
         partial.mkdir()
         convert_format(one.folder, partial, sources[0])
+        if one.format in WITH_NAMES_OF_THE_TRAINER:
+            check_names(partial.glob("*.safetensors"), sources[0])
         beside = (file for name, file in files_beside(sources).items() if not (partial / name).exists())
         checkpoints.copy_into(beside, partial)
         facts = {"converted_from": str(folder.resolve()), "format": one.format, "base": str(model) if model else None}

@@ -41,12 +41,33 @@ def fsdp(folder: Path, output: Path, model: Path) -> None:
         UserError: a shard is missing or damaged.
     """
     from accelerate.utils import merge_fsdp_weights
+    from torch.distributed.checkpoint.api import CheckpointException
 
     try:
         merge_fsdp_weights(str(folder), str(output))
+    except CheckpointException as error:  # which is no Exception; it lists the errors of its processes
+        raise _damaged(folder, next((one for one, _ in error.failures.values()), error)) from None
     except Exception as error:  # torch's own kinds, one for each way in which a shard can be damaged
-        reason = " ".join(str(error).split())[:300]
-        raise UserError(
-            f"the shards in {folder} could not be merged ({reason}): one may be missing or damaged",
-            code="damaged-weights", path=str(folder),
-        ) from None  # fmt: skip
+        raise _damaged(folder, error) from None
+
+
+def fsdp_whole(folder: Path, output: Path, model: Path) -> None:
+    """Write the weights of FSDP's FULL_STATE_DICT; arguments and errors are those of `fsdp`."""
+    import torch
+    from safetensors.torch import save_file
+
+    try:
+        tensors = torch.load(folder / "pytorch_model_fsdp.bin", map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle's and zip's own kinds
+        raise _damaged(folder, error) from None
+    save_file(
+        {name: tensor.clone() for name, tensor in tensors.items()}, output / "model.safetensors", {"format": "pt"}
+    )
+
+
+def _damaged(folder: Path, error: BaseException) -> UserError:
+    reason = " ".join(str(error).split())[:300]
+    return UserError(
+        f"the weights of FSDP in {folder} could not be read ({reason}): a file may be missing or damaged",
+        code="damaged-weights", path=str(folder),
+    )  # fmt: skip

@@ -1,6 +1,6 @@
 """Writes what trainers leave that is no model folder, by the real libraries, from a tiny model: KIND MODEL FOLDER.
 
-verl and deepspeed are started by torchrun, with two processes.
+All but adapters are started by torchrun, with two processes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,28 @@ def adapter(model: Path, folder: Path) -> None:
     adapted.merge_and_unload().save_pretrained(folder / "expected")
 
 
-def fsdp(model: Path, folder: Path) -> None:
-    """As accelerate saves an FSDP model with SHARDED_STATE_DICT; the configuration is beside it."""
-    from torch.distributed.checkpoint import FileSystemWriter, save
+def fsdp(model: Path, folder: Path, version: int, kind: str) -> None:
+    """As accelerate's Accelerator.save_state saves a model of FSDP 1 or 2; the configuration is beside it.
 
-    state = {name: tensor.clone() for name, tensor in AutoModelForCausalLM.from_pretrained(model).state_dict().items()}
-    shards = folder / "pytorch_model_fsdp_0"
-    save({"model": state}, storage_writer=FileSystemWriter(str(shards)), no_dist=True)
-    copy_configuration(model, folder)
+    accelerate itself shards on GPUs only, so that the model is sharded here.
+    """
+    from accelerate import Accelerator, FullyShardedDataParallelPlugin
+    from accelerate.utils import save_fsdp_model
+    from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+
+    accelerator = Accelerator(cpu=True)
+    whole = AutoModelForCausalLM.from_pretrained(model)
+    if version == 1:
+        sharded = FullyShardedDataParallel(whole, device_id=torch.device("cpu"), use_orig_params=True)
+    else:
+        for layer in whole.model.layers:
+            fully_shard(layer)
+        sharded = fully_shard(whole)
+    plugin = FullyShardedDataParallelPlugin(fsdp_version=version, state_dict_type=kind)
+    save_fsdp_model(plugin, accelerator, sharded, str(folder))
+    if accelerator.is_main_process:
+        copy_configuration(model, folder)
+    torch.distributed.destroy_process_group()
 
 
 def verl_shards(model: Path, folder: Path) -> None:
@@ -90,5 +104,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     if kind.startswith("zero"):
         deepspeed(model, folder, int(kind[-1]))
+    elif kind.startswith("fsdp"):
+        fsdp(model, folder, int(kind[4]), f"{kind[6:].upper()}_STATE_DICT")
     else:
-        {"adapter": adapter, "fsdp": fsdp, "verl_shards": verl_shards}[kind](model, folder)
+        {"adapter": adapter, "verl_shards": verl_shards}[kind](model, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -42,7 +43,7 @@ def saved(kind: str, framework: str) -> tuple[Path, Path]:
     whole = Path(tempfile.mkdtemp(prefix="saved-"))
     atexit.register(shutil.rmtree, whole, ignore_errors=True)
     model, folder = copy_model(whole / "model", environment="trl"), whole / "saved"
-    processes = [] if framework == "trl" else ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    processes = [] if kind == "adapter" else ["-m", "torch.distributed.run", "--nproc-per-node", "2"]
     python(framework, *processes, SCRIPT, kind, model, folder)
     return model, folder
 
@@ -50,7 +51,10 @@ def saved(kind: str, framework: str) -> tuple[Path, Path]:
 @pytest.mark.parametrize(
     ("kind", "framework", "named", "rounding"),
     [
-        ("adapter", "trl", "", 0.0), ("fsdp", "trl", "", 0.0), ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
+        ("adapter", "trl", "", 0.0), ("fsdp1-sharded", "trl", "", 0.0),
+        pytest.param("fsdp2-sharded", "trl", "pytorch_model_fsdp_0", 0.0, marks=pytest.mark.long),
+        pytest.param("fsdp2-full", "trl", "", 0.0, marks=pytest.mark.long),
+        ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
         ("verl_shards", "verl", "actor/huggingface", 0.01), ("zero2", "openrlhf", "_actor", 0.0),
         pytest.param("zero3", "openrlhf", "_actor/global_step10", 0.0, marks=pytest.mark.long),
     ],
@@ -72,3 +76,26 @@ def test_the_weights_are_those_that_were_saved(
     record = provenance.read(tmp_path / "whole")
     assert record["sha256"] == model_folder.check(tmp_path / "whole", chat_template=True)
     assert record["converted_from"] == str(folder / named)
+
+
+def test_lost_shards_and_other_names_are_refused(tmp_path: Path) -> None:
+    """Without its second shard; with the configuration of a model that has other tensors."""
+    if not (environment("trl", "cpu") / ".stamp").is_file():
+        pytest.skip("environment trl is not built; make test builds it")
+    model, folder = saved("fsdp1-sharded", "trl")
+    lost = shutil.copytree(folder, tmp_path / "lost")
+    (lost / "pytorch_model_fsdp_0" / "__1_0.distcp").unlink()
+    other = shutil.copytree(model, tmp_path / "other")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps(config | {"attention_bias": True, "model_type": "qwen3"}))
+    for arguments, code in ((["lost"], "damaged-weights"), ([str(folder), "--base", "other"], "incomplete-model")):
+        command = [warm_python("trl"), "-m", "frameworks.convert_checkpoint", *arguments, "--output", "whole"]
+        done = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1 and printed_code(done.stderr) == code, done.stderr

@@ -19,6 +19,7 @@ SAVED = {
     "openrlhf": ["_actor/latest", "_actor/global_step9/zero_pp_rank_0_mp_rank_00_model_states.pt"],
     "trainer of transformers": ["config.json", "tokenizer.json", "global_step4/mp_rank_00_model_states.pt", "latest"],
     "accelerate": ["pytorch_model_fsdp_0/__0_0.distcp", "pytorch_model_fsdp_0/.metadata"],
+    "accelerate, in one file": ["config.json", "tokenizer.json", "pytorch_model_fsdp.bin"],
 }  # fmt: skip
 
 
@@ -36,6 +37,7 @@ def save(folder: Path, files: list[str]) -> Path:
         ("verl", "actor", "verl", False), ("verl", "actor/huggingface", "verl", False),
         ("openrlhf", "", "openrlhf", True), ("openrlhf", "_actor", "openrlhf", True),
         ("openrlhf", "_actor/global_step9", "openrlhf", True), ("trainer of transformers", "", "openrlhf", False),
+        ("accelerate, in one file", "", "trl", False),
         ("accelerate", "", "trl", True), ("accelerate", "pytorch_model_fsdp_0", "trl", True),
     ],
 )  # fmt: skip
@@ -48,6 +50,13 @@ def test_what_is_no_model_folder_is_told_with_the_command(
     remedy = f"make a model of it: crosszero convert '{folder}' --output '{folder}-model'{base}"
     for check in (model_folder.check_files, lambda one: recognise_side(str(one), ResultsFolder(tmp_path / "results"))):
         with refused("unconverted-model", remedy=remedy):
+            check(folder)
+
+
+def test_a_file_of_each_process_is_not_taken_for_weights(tmp_path: Path) -> None:
+    folder = save(tmp_path, ["config.json", "tokenizer.json", "pytorch_model_fsdp_rank0.bin"])
+    for check in (model_folder.check_files, recognised):
+        with refused("unconverted-model", format="fsdp_ranks"):
             check(folder)
 
 

@@ -131,6 +131,14 @@ def test_a_queue_that_does_not_answer_is_said_once(controller: Controller) -> No
     assert [line.split()[1] for line in controller.said] == ["does", "answers"]
 
 
+def test_a_job_that_never_starts_by_itself_is_said_once(controller: Controller) -> None:
+    controller.shown = "PENDING"
+    for reason in ("Priority", "Resources", "QOSMaxJobsPerUserLimit", "PartitionTimeLimit", "PartitionTimeLimit"):
+        controller.reason = reason
+        assert controller.polls(3) is None
+    assert len(controller.said) == 1 and "PartitionTimeLimit" in controller.said[0]
+
+
 def test_the_executor_reports_what_has_ended_and_keeps_the_rest(controller: Controller, tmp_path: Path) -> None:
     (log := tmp_path / "log").touch()
     settings = SimpleNamespace(init_seconds_before_status_checks=15, keep_successful_logs=False)
