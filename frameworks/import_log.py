@@ -10,6 +10,7 @@ this project, need no --framework.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Sequence
@@ -87,6 +88,20 @@ def _refuse_other_programs(file: Path) -> None:
             raise UserError(f"{file} is {program}", code="log-of-another-program", path=str(file))
 
 
+def _refuse_other_frameworks(file: Path, framework: str | None) -> None:
+    """Raise UserError for a log that another framework than the named one reads."""
+    for name in framework_names():
+        other = adapter.load(name)
+        with contextlib.suppress(Exception):  # whatever a reader says of another's file
+            steps = other.per_step(other.metrics_of_file(file)).values()
+            if name != framework and any(values.keys() & _known_names(other) for values in steps):
+                break
+    else:
+        return
+    sentence = f"{file} is a log of {name}: give --framework {name}"
+    raise UserError(sentence, code="log-of-another-framework", path=str(file), framework=name)
+
+
 def _known_names(framework: adapter.Adapter | None) -> set[str]:
     native = {**framework.metrics, **framework.imported_metrics, **framework.earlier_names} if framework else {}
     return {*native, *DERIVED_FROM, *OURS}
@@ -136,7 +151,12 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
     """
     known, logged = adapter.load(framework) if framework else None, dict[int, dict[str, float]]()
     for file in files:
-        for step, values in _metrics_of_file(file, known).items():
+        try:
+            steps = _metrics_of_file(file, known)
+        except UserError:
+            _refuse_other_frameworks(file, framework)
+            raise
+        for step, values in steps.items():
             logged.setdefault(step, {}).update(values)
     logged = {step: known.todays_names(values) if known else values for step, values in sorted(logged.items())}
     rows: list[Row] = []
@@ -156,6 +176,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
         if metrics:
             rows.append(nulls | timed | metrics | {"run": run, "stage": 1, "step": step})
     if not rows:
+        _refuse_other_frameworks(files[0], framework)
         raise UserError(
             f"{', '.join(map(str, files))} should hold metrics of a training but hold none that is known; check "
             "--framework and --input",

@@ -31,6 +31,7 @@ from system.errors import UserError
 
 FLASH = "flash_attention_2"  # the release's default
 PRINTED_STEP = re.compile(r"\bstep:(\d+) - ")
+WRAPPED = re.compile(r"(?:np\.\w+|tensor)\(([^(),]*)[^()]*\)")  # numbers of NumPy and torch
 DROPPED = "Error in _run_prompt"  # verl prints it where sampling or rewarding a prompt fails, and continues without
 
 
@@ -214,7 +215,7 @@ def _printed_metrics(line: str) -> dict[str, float]:
     Up to 0.4 it prints three decimals, of which a learning rate has none.
     """
     values = {}
-    for part in re.sub(r"np\.\w+\((.*?)\)", r"\1", line[PRINTED_STEP.search(line).end() :]).split(" - "):  # type: ignore[union-attr]
+    for part in WRAPPED.sub(r"\1", line[PRINTED_STEP.search(line).end() :]).split(" - "):  # type: ignore[union-attr]
         name, _, value = part.strip().rpartition(":")
         with contextlib.suppress(ValueError):
             if not (name.endswith("/lr") and value == "0.000"):

@@ -283,6 +283,29 @@ def test_logs_of_other_programs_are_named(tmp_path: Path, framework: str, text: 
         import_log.read([tmp_path / "out.log"], framework, "imported/x")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "given", "right"),
+    [
+        ("train.log", OLD_VERL, "openrlhf", "verl"), ("train.log", OLD_VERL, "trl", "verl"),
+        ("train.log", OLD_VERL, None, "verl"),
+        ("trainer_state.json", json.dumps({"log_history": OLD_TRL}), "verl", "trl"),
+    ],
+)  # fmt: skip
+def test_a_log_of_another_framework_is_named(
+    tmp_path: Path, name: str, text: str, given: str | None, right: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with refused("log-of-another-framework", framework=right):
+        import_log.read([tmp_path / name], given, "imported/x")
+
+
+def test_numbers_that_numpy_and_torch_print(tmp_path: Path) -> None:
+    text = "step:1 - critic/score/mean:tensor(0.5, device='cuda:0') - actor/kl_loss:np.float64(0.25) - x:1\n"
+    (tmp_path / "train.log").write_text(text)
+    (row,) = import_log.read([tmp_path / "train.log"], "verl", "imported/x")
+    assert (row["reward_mean"], row["kl"]) == (0.5, 0.25)
+
+
 def test_kinds_of_collapse_that_a_log_cannot_show(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(OLD_VERL)
     rows = import_log.read([tmp_path / "train.log"], "verl", "imported/x")
