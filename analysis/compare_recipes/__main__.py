@@ -90,7 +90,7 @@ def difference_frame(results: Sequence[RecipeResult], paired: bool = False) -> p
             CROSSED: interval_text(line.crossed.difference, points),
             "df": f"{line.welch.df:.1f} / {line.crossed.df:.1f}",
             "p (Holm)": f"{line.p_adjusted:.4f}",
-            "detectable": f"±{100 * line.detectable:.1f}",
+            "detectable": line.detectable_text,
             "verdict": line.verdict,
         }
         for line in results
@@ -145,7 +145,8 @@ def report_text(
         f"Rule: {RULE_TEXTS[arguments.rule].format(steps=steps)}. "
         "A verdict holds for new seeds and new problems: "
         f"{'the test has' if arguments.paired_seeds else 'both tests have'} to find it after Holm's correction at "
-        f"{arguments.alpha:g}. detectable: the true difference found with 80 % power.",
+        f"{arguments.alpha:g}. detectable: the true difference found with 80 % power (none: no possible one is), "
+        "which counts that few seeds say little of their spread.",
         pairing,
     ]
     if min(seeds for line in results for seeds in line.seeds) == 2:

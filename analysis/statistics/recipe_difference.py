@@ -76,6 +76,12 @@ class RecipeResult:
         """Of this line alone: both tests have to find it, with two seeds on a side at a third of the level."""
         return min(1.0, penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value))
 
+    @property
+    def detectable_text(self) -> str:
+        """The detectable difference in points; none if it is more than B can differ from A."""
+        room = max(self.means[0], 1 - self.means[0])
+        return f"±{100 * self.detectable:.1f}" if self.detectable <= room else "none"
+
 
 def _run_means(correct: Sequence[Values]) -> Floats:
     """Mean accuracies of shape (runs, problems)."""
@@ -299,7 +305,7 @@ def _compared_line(
         tests.append(_satterthwaite_test(means[1] - means[0], [*pieces, *problems]))
     numbers = tuple(map(len, sides[0]))
     by_problems, seed = _satterthwaite_test(0.0, problems), pieces[0][0] / sum(1 / number for number in numbers)
-    noise = recipe_power.Noise(numbers, seed, by_problems.error**2, by_problems.df)  # with one variance of seeds
+    noise = recipe_power.Noise(numbers, seed, by_problems.error**2, by_problems.df, estimated=True)
     return RecipeResult(
         name, (means[0], means[1]), (len(parts[0][0]), len(parts[0][1])), tests[0], tests[1], spreads,
         recipe_power.detectable(noise, alpha),

@@ -6,8 +6,6 @@ noncentral t distribution is too high where few seeds are, because the two tests
 
 from __future__ import annotations
 
-import math
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,39 +26,43 @@ class Noise(NamedTuple):
         seed: variance of a training's mean accuracy, or of the difference in a pair.
         problems: variance that the choice of problems gives the difference.
         problem_df: degrees of freedom of its estimate.
+        estimated: whether both variances are estimates by these seeds and problems. The true ones may be larger, with
+            two seeds much, and the power is the mean over what they may be: over many comparisons it is kept.
     """
 
     seeds: tuple[int, ...]
     seed: float
     problems: float
     problem_df: float
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the observed difference."""
-        return math.sqrt(self.seed * sum(1 / count for count in self.seeds) + self.problems)
+    estimated: bool = False
 
 
-@cache
-def _drawn_variances(df: int) -> Floats:
-    return np.asarray(np.random.default_rng(df).chisquare(df, DRAWS) / df, dtype=np.float64)
+def _ratios(df: float, number: int) -> Floats:
+    """Draws of an estimated variance over the true one."""
+    return np.asarray(np.random.default_rng(number).chisquare(df, DRAWS) / df, dtype=np.float64)
 
 
-def edges(noise: Noise, alpha: float) -> Floats:
-    """The observed differences from which on both tests find one, by draws of the estimated variances: (draws,)."""
-    drawn = [noise.seed * _drawn_variances(count - 1) for count in noise.seeds]
-    problems = noise.problems * np.random.default_rng(0).chisquare(noise.problem_df, DRAWS) / noise.problem_df
-    df = sum(noise.seeds) - len(noise.seeds)
+def _draws(noise: Noise, alpha: float) -> tuple[Floats, Floats]:
+    """The observed differences from which on both tests find one, and the deviations of observed differences."""
+    df, share = float(sum(noise.seeds) - len(noise.seeds)), sum(1 / count for count in noise.seeds)
+    true_seed, true_problems = np.full(DRAWS, noise.seed), np.full(DRAWS, noise.problems)
+    if noise.estimated:
+        true_seed, true_problems = true_seed / _ratios(df, 0), true_problems / _ratios(noise.problem_df, 1)
+    drawn = [true_seed * _ratios(count - 1, side) for side, count in enumerate(noise.seeds, start=3)]
+    problems = true_problems * _ratios(noise.problem_df, 2)
     pooled = sum((count - 1) * one for count, one in zip(noise.seeds, drawn, strict=True)) / df
-    share = sum(1 / count for count in noise.seeds)
     welch = [(one / count, count - 1.0) for count, one in zip(noise.seeds, drawn, strict=True)]
     both = []
-    for seeds in (welch, [(pooled * share, float(df))]):
+    for seeds in (welch, [(pooled * share, df)]):
         pieces = [*seeds, (problems, noise.problem_df)]
         variance = np.maximum(sum(piece for piece, _ in pieces), 1e-30)
         freedom = variance**2 / np.maximum(sum(piece**2 / own for piece, own in pieces), 1e-60)
         both.append(stats.t.ppf(1 - alpha / 2, freedom) * np.sqrt(variance))
-    return np.asarray(np.maximum(*both), dtype=np.float64)
+    return np.maximum(*both), np.sqrt(true_seed * share + true_problems)
+
+
+def _share_found(draws: tuple[Floats, Floats], gap: float) -> float:
+    return float(stats.norm.cdf((gap - draws[0]) / np.maximum(draws[1], 1e-12)).mean())
 
 
 def power(noise: Noise, gap: float, alpha: float) -> float:
@@ -71,13 +73,7 @@ def power(noise: Noise, gap: float, alpha: float) -> float:
         gap: the true difference, a fraction.
         alpha: two-sided level.
     """
-    return _share_found(edges(noise, alpha), abs(gap), noise.deviation)
-
-
-def _share_found(needed: Floats, gap: float, deviation: float) -> float:
-    if not deviation:
-        return float(gap > 0)
-    return float(stats.norm.cdf((gap - needed) / deviation).mean())
+    return _share_found(_draws(noise, alpha), abs(gap))
 
 
 def detectable(noise: Noise, alpha: float, wanted: float = significance.POWER) -> float:
@@ -88,8 +84,6 @@ def detectable(noise: Noise, alpha: float, wanted: float = significance.POWER) -
         alpha: two-sided level.
         wanted: chance of finding it.
     """
-    needed, deviation = edges(noise, alpha), noise.deviation
-    if not deviation:
-        return 0.0
-    most = float(needed.max()) + 10 * deviation
-    return float(optimize.brentq(lambda gap: _share_found(needed, gap, deviation) - wanted, 0.0, most, rtol=1e-4))
+    draws = _draws(noise, alpha)
+    most = float(draws[0].max() + 10 * draws[1].max())
+    return float(optimize.brentq(lambda gap: _share_found(draws, gap) - wanted, 0.0, most, rtol=1e-4)) if most else 0.0

@@ -4,6 +4,7 @@ import json
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import optimize, stats
 
@@ -49,6 +50,29 @@ def test_the_detectable_difference_is_found_in_80_percent():
         a, b = recipe(random, chance, 5, 4, 0.02), recipe(random, chance, 5, 4, 0.02, stated)
         found_better.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
     assert np.mean(found_better) == pytest.approx(0.8, abs=0.08)
+
+
+@pytest.mark.parametrize("seeds", [(2, 2), (2, 3), (2, 10), (3, 3), (5, 5)])
+def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
+    """The printed number follows from the spread of these seeds; the true one is another."""
+    random, alpha = np.random.default_rng(5), 0.05 / recipe_difference.penalty(min(seeds))
+    of_spread = recipe_power.detectable(recipe_power.Noise(seeds, 1.0, 0.0, 100.0, estimated=True), alpha)
+    first, again = ([random.standard_normal((4000, count)) for count in seeds] for _ in range(2))
+    df = [count - 1 for count in seeds]
+    spread = sum(side.var(axis=1, ddof=1) * own for side, own in zip(first, df, strict=True)) / sum(df)
+    again[1] += of_spread * np.sqrt(spread)[:, None]
+    tests = [stats.ttest_ind(again[1], again[0], axis=1, equal_var=equal) for equal in (True, False)]
+    found = np.all([(test.pvalue <= alpha) & (test.statistic > 0) for test in tests], axis=0)
+    assert found.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_half_of_a_cluster_is_in_no_half_alone():
+    rows = pd.DataFrame(
+        {"problem_id": [f"p{i}" for i in range(40)], "cluster": [f"c{i // 4}" for i in range(20)] + [None] * 20}
+    )
+    halves = hash_order.halves(rows)
+    assert all(len(set(halves[start : start + 4])) == 1 for start in range(0, 20, 4)) and set(halves) == {0, 1}
+    assert list(halves[20:]) == list(hash_order.halves(rows[["problem_id"]])[20:])
 
 
 def test_without_problem_effects_welchs_test_is_scipys():

@@ -75,7 +75,7 @@ def recipe_pairs_table(decided: PagePairs) -> Table | None:
                 "second": f"{second}, {pair.line.seeds[1]} seeds",
                 "benchmarks": len(pair.benchmarks),
                 "second less first (points)": interval_text(pair.difference, points),
-                "detectable": f"±{100 * pair.line.detectable:.1f}",
+                "detectable": pair.line.detectable_text,
                 P_COLUMN: f"{pair.p_adjusted:.4f}",
                 "verdict": verdict,
             }
