@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from analysis import comparability
+from analysis import comparability, hash_order
 from analysis.comparability import Result
 from analysis.reference import in_order
 from contracts import paths, provenance, tables
@@ -171,9 +171,7 @@ class RunResults:
 
     def weights(self, step: int, benchmark: str) -> str | None:
         """The hash of the model folder that was sampled, if it is recorded."""
-        sampled = self.graded_record(step, benchmark).get("samples")
-        recorded = sampled.get("model_sha256") if isinstance(sampled, dict) else None
-        return recorded if isinstance(recorded, str) else None
+        return provenance.sampled_weights(self.graded_record(step, benchmark))
 
     def settings_text(self, step: int, benchmark: str) -> str:
         """How a score was asked for, for readers: `protocol demo, prompt boxed`."""
@@ -205,6 +203,12 @@ class RunResults:
         """Of each of `problems`, the number of its cluster; None if none share one."""
         return clusters.of_rows(self.rows(self.steps[0], benchmark))
 
+    def halves(self, benchmark: str) -> npt.NDArray[np.int64]:
+        """Which half each of `problems` is in (hash_order.halves)."""
+        return hash_order.halves(
+            self.rows(self.steps[0], benchmark).drop_duplicates("problem_id").sort_values("problem_id")
+        )
+
     def correct(self, step: int, benchmark: str) -> Correct:
         """Whether each completion is correct, with shape (problems, repeats). Ungradable ones are not correct."""
         return self._correct[step, benchmark][1]
@@ -226,6 +230,16 @@ class RunResults:
             )
             by_cell[int(cell[0]), str(cell[1])] = (list(map(str, names)), right, cut)
         return by_cell
+
+    @cached_property
+    def last_facts(self) -> dict[str, int]:
+        """Per benchmark, a number that other verdicts or lengths of the last checkpoint's samples change."""
+        facts = ["problem_id", "repeat", "verdict", "completion_tokens"]
+        return {
+            name: int(pd.util.hash_pandas_object(self.rows(self.last, name)[facts], index=False).sum())
+            for step, name in self.cells
+            if step == self.last
+        }
 
     @cached_property
     def _score_rows(self) -> dict[Any, Any]:

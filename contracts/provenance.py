@@ -120,6 +120,13 @@ def quantisation(record: Mapping[str, Any]) -> str:
     return str(record.get("quantised") or (sampling.get("quantised") if isinstance(sampling, dict) else None) or "")
 
 
+def sampled_weights(record: Mapping[str, Any]) -> str | None:
+    """The hash of the model folder that was sampled, by the record of verdicts; None if it is not recorded."""
+    sampling = record.get("samples")
+    recorded = sampling.get("model_sha256") if isinstance(sampling, dict) else None
+    return recorded if isinstance(recorded, str) else None
+
+
 def check(artefact: Path) -> str | None:
     """The hash of an artefact, if there is one in its record.
 

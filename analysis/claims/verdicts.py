@@ -114,10 +114,11 @@ def measure(rule: Rule, runs: Runs, confidence: float = CONFIDENCE) -> Estimate 
 
 def _not_seeds(rule: Rule, runs: Runs) -> str:
     """Why the trainings are not seeds of their own, or end at different steps where a rule says `last`."""
-    own = [runs[name] for name in dict.fromkeys(runs_of(rule))]
+    sides = [runs[name] for name in dict.fromkeys(runs_of(rule))]
+    if copied := training_seeds.copies(itertools.chain(*sides)):
+        return copied
     last = "last" in (rule.get(key) for key in STEPS) or rule["measure"] in WHOLE_RUNS
-    by_side = [training_seeds.obstacle(side, last) for side in own]
-    return next(filter(None, [*by_side, training_seeds.obstacle(list(itertools.chain(*own)), last=False)]), "")
+    return next(filter(None, map(training_seeds.different_ends, sides)), "") if last else ""
 
 
 def _measure_for_verdict(rule: Rule, runs: Runs, rules: int) -> Estimate | NotMeasured:

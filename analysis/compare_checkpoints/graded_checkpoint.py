@@ -105,16 +105,10 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
         except UserError as error:
             refused[benchmark] = f"incomplete samples: {error}"
         tables[benchmark], settings[benchmark] = graded, _settings(file)
-        weights |= _recorded_weights(file)
-        quantised = quantised or provenance.quantisation(provenance.read(file))
+        record = provenance.read(file)
+        weights |= set(filter(None, [provenance.sampled_weights(record)]))
+        quantised = quantised or provenance.quantisation(record)
     return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights), quantised)
-
-
-def _recorded_weights(file: Path) -> set[str]:
-    """The hash of the model folder that was sampled, by the record beside graded samples; empty if it has none."""
-    sampling = provenance.read(file).get("samples")
-    recorded = sampling.get("model_sha256") if isinstance(sampling, dict) else None
-    return {recorded} if isinstance(recorded, str) else set()
 
 
 def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:

@@ -55,13 +55,10 @@ def _accuracy_on_first_half(checkpoint: GradedCheckpoint) -> float:
 
 
 def _on_half(checkpoint: GradedCheckpoint, half: int) -> GradedCheckpoint:
-    """A checkpoint's samples of half of the problems, by their names; problems of one cluster are in one half."""
+    """A checkpoint's samples of half of the problems."""
     tables, settings = {}, {}
     for name, table in checkpoint.tables.items():
-        groups = table["problem_id"].astype(str)
-        if "cluster" in table:
-            groups = table["cluster"].astype(object).where(table["cluster"].notna(), groups)
-        tables[name] = table[[hash_order.half(group) == half for group in groups]].reset_index(drop=True)
+        tables[name] = table[hash_order.halves(table) == half].reset_index(drop=True)
         size, whole = tables[name]["problem_id"].nunique(), table["problem_id"].nunique()
         settings[name] = dict(checkpoint.settings[name])
         if settings[name].get("subset") or whole == graded_checkpoint.published_sizes().get(name, whole):

@@ -46,7 +46,7 @@ def _graded_run(checkpoints: Sequence[GradedCheckpoint], benchmark: str, repeats
     tables = [checkpoint.tables[benchmark] for checkpoint in checkpoints]
     tables = [table[table["repeat"] < repeats].reset_index(drop=True) for table in tables]
     correct = np.stack([graded_checkpoint.correct(table) for table in tables])
-    halves = np.array([hash_order.half(problem) for problem in tables[0]["problem_id"].drop_duplicates()])
+    halves = hash_order.halves(tables[0].drop_duplicates("problem_id"))
     counts = np.full(len(halves), len(checkpoints) - 1)
     for side in (0, 1):
         others = correct[:, halves != side]

@@ -67,18 +67,23 @@ def obstacles(runs: Iterable[RunResults]) -> list[str]:
     return [why for own in _by_name(runs).values() if (why := obstacle(own))]
 
 
-def obstacle(runs: Sequence[RunResults], last: bool = True) -> str:
-    """Why trainings are not the seeds of one recipe, as `snakemake compare_recipes` has it; empty if they are.
+def obstacle(runs: Sequence[RunResults]) -> str:
+    """Why trainings are not the seeds of one recipe, as `snakemake compare_recipes` has it; empty if they are."""
+    return copies(runs) or different_ends(runs)
 
-    Args:
-        runs: of one run file, or of two.
-        last: whether the last checkpoint of each is compared: they have to be of one step.
-    """
-    runs = [run for run in runs if run.evaluated]
-    for first, second in itertools.combinations(runs, 2):
+
+def copies(runs: Iterable[RunResults]) -> str:
+    """Which trainings, of one run file or of several, are one, in words; empty if each is its own."""
+    for first, second in itertools.combinations((run for run in runs if run.evaluated), 2):
         if same := _sameness(first, second):
             return f"{first.name} and {second.name} have the same {same}, so they are one training"
-    if last and len({run.last for run in runs}) > 1:
+    return ""
+
+
+def different_ends(runs: Iterable[RunResults]) -> str:
+    """At which steps the last checkpoints of a recipe's trainings are, in words; empty if at one."""
+    runs = [run for run in runs if run.evaluated]
+    if len({run.last for run in runs}) > 1:
         ends = ", ".join(f"{run.name} at {run.last}" for run in runs)
         return f"the last evaluated checkpoints are of different steps: {ends}"
     return ""
@@ -94,9 +99,8 @@ def _sameness(first: RunResults, second: RunResults) -> str:
 
 
 def _same_completions(first: RunResults, second: RunResults, one: tuple[int, str], two: tuple[int, str]) -> bool:
-    order, facts = ["problem_id", "repeat"], ["verdict", "completion_tokens"]
-    known = [run.rows(*cell).sort_values(order, ignore_index=True) for run, cell in ((first, one), (second, two))]
-    if len(known[0]) == len(known[1]) and not known[0][facts].equals(known[1][facts]):  # so that no texts are read
+    as_many = len(first.rows(*one)) == len(second.rows(*two))
+    if as_many and first.last_facts[one[1]] != second.last_facts[two[1]]:  # so that no texts are read
         return False
     return comparability.same_completions(first.samples(*one), second.samples(*two))
 

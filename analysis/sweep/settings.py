@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from analysis import hash_order
 from analysis.load_results import load_results
 from analysis.measures import diagnostics
 from analysis.results import RunResults
@@ -148,12 +147,6 @@ class Chosen:
         return sum(choice.number == self.setting.number for choice in self.choices)
 
 
-def _halves(run: RunResults, benchmark: str) -> Floats:
-    """Which half each problem is in, 0 or 1; problems of one cluster are in one half."""
-    sides, codes = np.array([hash_order.half(problem) for problem in run.problems(benchmark)]), run.clusters(benchmark)
-    return sides if codes is None else sides[np.unique(codes, return_index=True)[1]][codes]
-
-
 def choose_best(settings: Sequence[Setting]) -> Chosen | None:
     """The best setting without a collapse, or of all that reached their end; None if there is none. See Chosen."""
     able = [setting for setting in settings if setting.evaluated and not setting.collapsed]
@@ -162,7 +155,7 @@ def choose_best(settings: Sequence[Setting]) -> Chosen | None:
         return None
     any_run, seeds_of_each = able[0].runs[0], len(able[0].runs)
     names = any_run.benchmarks
-    sides = {name: _halves(any_run, name) for name in names}
+    sides = {name: any_run.halves(name) for name in names}
     right = {
         (setting.number, name): np.stack([run.correct(run.last, name).astype(float) for run in setting.runs])
         for setting in settings

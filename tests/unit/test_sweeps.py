@@ -179,8 +179,8 @@ class _Run:
         self.name, self.benchmarks, self.steps, self.last, self.right = name, ["words"], [0, 1], 1, right
         self.evaluated, self.rollouts = True, pd.DataFrame()
 
-    def problems(self, _: str) -> list[str]:
-        return [f"words-{number}" for number in range(len(self.right))]
+    def halves(self, _: str) -> np.ndarray:
+        return np.arange(len(self.right)) % 2
 
     def correct(self, step: int, _: str) -> np.ndarray:
         return self.right if step else np.zeros_like(self.right)

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from analysis import hash_order
 from analysis.pages.table_texts import Table, interval_columns, interval_text, percent
 from analysis.report.report_data import ReportData, RunFacts
 from analysis.report.section import Content, Section
@@ -32,13 +31,10 @@ def best_step(run: RunResults) -> int:
 def best_held_out(run: RunResults) -> Estimate | None:
     """Accuracy of the best checkpoint, chosen on one half of the problems and measured on the other, both ways.
 
-    The halves are given by a hash of the problem's name. No problem is used for both, so that luck in the choice does
+    The halves are those of hash_order.halves. No problem is used for both, so that luck in the choice does
     not count as skill. The two chosen checkpoints may differ. None with fewer than four problems.
     """
-    halves = {
-        name: np.array([int(hash_order.key(f"half of {p}")[:2], 16) % 2 for p in run.problems(name)])
-        for name in run.benchmarks
-    }
+    halves = {name: run.halves(name) for name in run.benchmarks}
     if any(min((half == 0).sum(), (half == 1).sum()) < 2 for half in halves.values()):
         return None
     measured = []
