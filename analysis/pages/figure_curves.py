@@ -28,7 +28,7 @@ from analysis.pages.figure_style import (
     window,
 )
 from analysis.results import RunResults
-from analysis.statistics.training_seeds import Recipe, by_recipe
+from analysis.statistics.training_seeds import Recipe
 
 STEP, CHECKPOINT = "training step", "checkpoint (training step)"
 SHARES = (-3.0, 103.0)  # the y range of percentages that add up to 100
@@ -144,7 +144,7 @@ def recipe_curve(
 
 
 def curves(
-    runs: Sequence[RunResults],
+    recipes: Sequence[Recipe],
     curve_panels: Sequence[Panel],
     *,
     training: bool,
@@ -154,13 +154,12 @@ def curves(
     """A figure with the curves of each recipe in each panel. A panel without any value says so.
 
     Args:
-        runs: those to draw.
+        recipes: those to draw.
         curve_panels: the panels, row by row.
         training: over training steps, else over checkpoints.
         columns: of the grid; by default all panels are in one row.
         sharey: whether all panels have the same y range.
     """
-    recipes = by_recipe(runs)
     xlabel, styles = STEP if training else CHECKPOINT, run_styles([recipe.display_name for recipe in recipes])
     figure, grid = panels(len(curve_panels), columns or len(curve_panels), 2.4, xlabel=xlabel, sharey=sharey)
     for axes, panel in zip(grid, curve_panels, strict=True):

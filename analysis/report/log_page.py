@@ -14,6 +14,7 @@ from analysis.measures.diagnostics import diagnose
 from analysis.pages import figure_style, page
 from analysis.report import training_curves
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import by_recipe
 from contracts import provenance
 from system import durable
 
@@ -52,7 +53,7 @@ def render(
         figure_style.set_style()
         with TemporaryDirectory() as folder:
             for name, plot in FIGURES.items():
-                svg = figure_style.save(plot([run.results for run in runs]), Path(folder), name)
+                svg = figure_style.save(plot(by_recipe(run.results for run in runs)), Path(folder), name)
                 figures[name] = page.inline_svg(svg, name, training_curves.CAPTIONS[name])
     return page.environment().get_template("watch.html.j2").render(
         css=page.css(), script=page.script("tables.js", *(["watch.js"] if live else [])), runs=runs, figures=figures,

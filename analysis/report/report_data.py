@@ -92,9 +92,19 @@ class ReportData:
         return {run.name: run_facts(run, self.scale) for run in self.runs}
 
     @cached_property
+    def _recipes_and_logs(self) -> list[Recipe]:
+        return [*by_recipe(self.runs), *by_recipe(self.logs)]
+
+    @cached_property
     def recipes(self) -> list[Recipe]:
         """The runs by recipe: those that differ in their training seed alone are together."""
-        return by_recipe(self.runs)
+        return self.recipes_of(self.runs)
+
+    def recipes_of(self, runs: Sequence[RunResults]) -> list[Recipe]:
+        """Some of the runs and logs by recipe, so that their seeds are drawn together."""
+        names = {run.name for run in runs}
+        parts = [Recipe([run for run in recipe.runs if run.name in names]) for recipe in self._recipes_and_logs]
+        return [part for part in parts if part.runs]
 
     @cached_property
     def repeated_recipes(self) -> list[Recipe]:

@@ -18,7 +18,7 @@ from analysis.report.report_data import RunFacts
 from analysis.results import BASE, RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow, overall_column
-from analysis.statistics.training_seeds import Recipe, by_recipe
+from analysis.statistics.training_seeds import Recipe
 from contracts import seeds
 from contracts.run_file import SCALES
 
@@ -153,20 +153,20 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
     )
 
 
-def _change(runs: Sequence[RunResults], rows: dict[str, list[CheckpointRow]]) -> str:
+def _change(recipes: Sequence[Recipe], rows: dict[str, list[CheckpointRow]]) -> str:
     """In how many runs accuracy changed, and the largest change, or the highest accuracy if nothing can be compared."""
-    titles = {run.name: run.display_name for run in runs}
+    titles = {run.name: run.display_name for recipe in recipes for run in recipe.runs}
     last = {name: own[-1].cells[overall_column(own[-1].cells)] for name, own in rows.items()}
     gaps = {name: cell.difference for name, cell in last.items() if cell.difference}
     if gaps:
         counts = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
-        recipes = [recipe for recipe in by_recipe(runs) if recipe.runs[0].name in gaps]
+        with_gaps = [recipe for recipe in recipes if recipe.runs[0].name in gaps]
         return (
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {counts['rose']} of "
             f"{_count(len(gaps), 'run')}, fell in {counts['fell']}, and is within noise in {counts['cannot tell']}; "
             f"the largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
-            f"{titles[name]}. {_of_recipes(recipes)}"
+            f"{titles[name]}. {_of_recipes(with_gaps)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
@@ -210,7 +210,7 @@ def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
 
 
 def summary(
-    runs: Sequence[RunResults],
+    recipes: Sequence[Recipe],
     rows: dict[str, list[CheckpointRow]],
     facts: dict[str, RunFacts],
     warnings: Sequence[Diagnostic],
@@ -219,22 +219,23 @@ def summary(
     """Three sentences: what was run, the results, and what to be careful about.
 
     Args:
-        runs: all runs of the report.
+        recipes: all runs of the report, by recipe.
         rows: their accuracy rows, by name.
         facts: what they are, by name.
         warnings: those of all runs.
         scale: one of contracts.run_file.SCALES.
     """
-    return [_what(runs, facts, scale), _change(runs, rows), _trouble(runs, warnings)]
+    runs = [run for recipe in recipes for run in recipe.runs]
+    return [_what(runs, facts, scale), _change(recipes, rows), _trouble(runs, warnings)]
 
 
-def next_step(runs: Sequence[RunResults], scale: str) -> tuple[str, str]:
+def next_step(recipes: Sequence[Recipe], scale: str) -> tuple[str, str]:
     """What to do after this page: why, and the command."""
-    trained = list(dict.fromkeys(seeds.run_of(run.name) for run in runs if run.trained))
+    trained = list(dict.fromkeys(seeds.run_of(recipe.runs[0].name) for recipe in recipes if recipe.runs[0].trained))
     named = " ".join(trained[:MAX_RUNS_NAMED])
     if not trained:
         return "To compare them with other models or generations:", "crosszero compare A B"
-    if not any(recipe.has_several_seeds for recipe in by_recipe(runs)):
+    if not any(recipe.has_several_seeds for recipe in recipes):
         return (
             "Whether the recipe is better, and not this checkpoint alone, takes several training seeds:",
             f"crosszero reproduce {named} --seeds 0,1,2" + ("" if scale == SCALES[0] else f" --scale {scale}"),

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis.pages.figure_curves import SHARES, Panel, curves, on_one_axis
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 
 
 def _logged(column: str, title: str, ylabel: str, limits: float | tuple[float, float] | None = None) -> Panel:
@@ -69,21 +70,21 @@ CAPTIONS = {
 }
 
 
-def plot_reward(runs: Sequence[RunResults]) -> Figure:
+def plot_reward(recipes: Sequence[Recipe]) -> Figure:
     """Mean and standard deviation of the reward over steps."""
-    return curves(runs, REWARD, training=True)
+    return curves(recipes, REWARD, training=True)
 
 
-def plot_response_length(runs: Sequence[RunResults]) -> Figure:
+def plot_response_length(recipes: Sequence[Recipe]) -> Figure:
     """Mean and longest response of each step, and the share truncated."""
-    return curves(runs, RESPONSE_LENGTH, training=True)
+    return curves(recipes, RESPONSE_LENGTH, training=True)
 
 
-def plot_rates(runs: Sequence[RunResults]) -> Figure:
+def plot_rates(recipes: Sequence[Recipe]) -> Figure:
     """Shares of correct, wrong and badly formatted completions over steps, which add up to all completions."""
-    return curves(runs, RATES, training=True, sharey=True)
+    return curves(recipes, RATES, training=True, sharey=True)
 
 
-def plot_divergence(runs: Sequence[RunResults]) -> Figure:
+def plot_divergence(recipes: Sequence[Recipe]) -> Figure:
     """KL to the reference, entropy, share of groups that teach nothing, mismatch of sampler and trainer, over steps."""
-    return curves(runs, DIVERGENCE, training=True, columns=2)
+    return curves(recipes, DIVERGENCE, training=True, columns=2)

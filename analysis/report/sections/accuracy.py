@@ -19,7 +19,7 @@ from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import AVERAGE, BASE_MARKS, CheckpointRow
 from analysis.statistics.checkpoint_difference import accuracy, mean_of
-from analysis.statistics.training_seeds import Recipe, by_recipe
+from analysis.statistics.training_seeds import Recipe
 from eval.statistics import Estimate
 
 MAX_SHIFT = 0.06  # of the axis, over all runs of a panel
@@ -88,9 +88,9 @@ def _panels_of(runs: Sequence[RunResults]) -> list[tuple[str, list[RunResults], 
     return panels
 
 
-def plot_heldout_accuracy(runs: Sequence[RunResults]) -> Figure:
+def plot_heldout_accuracy(recipes: Sequence[Recipe]) -> Figure:
     """Held-out accuracy of each checkpoint with its 95 % interval: a panel per benchmark, and averages."""
-    recipes, panels = by_recipe(runs), _panels_of(runs)
+    panels = _panels_of([run for recipe in recipes for run in recipe.runs])
     styles = run_styles([recipe.display_name for recipe in recipes])
     figure, grid = checkpoint_panels(len(panels), 2.2, "correct (%)")
     for axes, (title, inside, benchmarks) in zip(grid, panels, strict=True):
@@ -168,7 +168,7 @@ def content(report: ReportData) -> Content:
     every_row = [row for rows in report.rows.values() for row in rows]
     by_run = [accuracy_table(rows, f"accuracy-{name.replace('/', '-')}") for name, rows in report.rows.items()]
     return Content(
-        figures={"heldout_accuracy": plot_heldout_accuracy(report.runs)},
+        figures={"heldout_accuracy": plot_heldout_accuracy(report.recipes)},
         tables=[accuracy_table(every_row), differences_table(every_row), *by_run],
         values={"asked_with": {run.name: settings_sentence(run) for run in report.runs}},
     )

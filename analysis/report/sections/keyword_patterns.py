@@ -14,6 +14,7 @@ from analysis.pages.table_texts import Table, percent
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults, checkpoint_labels
+from analysis.statistics.training_seeds import Recipe
 
 
 def _of_pattern(counts: pd.DataFrame, name: str, column: str, scale: int) -> Callable[[RunResults], pd.Series]:
@@ -22,12 +23,12 @@ def _of_pattern(counts: pd.DataFrame, name: str, column: str, scale: int) -> Cal
 
 
 def plot_patterns(
-    runs: Sequence[RunResults], counts: pd.DataFrame, lists: Sequence[reasoning_patterns.PatternList]
+    recipes: Sequence[Recipe], counts: pd.DataFrame, lists: Sequence[reasoning_patterns.PatternList]
 ) -> Figure:
     """Matches per completion and share of completions with a match, per keyword list, over all benchmarks.
 
     Args:
-        runs: those to draw.
+        recipes: those to draw.
         counts: what patterns.table counted, of all runs.
         lists: one row of panels each.
     """
@@ -37,7 +38,7 @@ def plot_patterns(
         many, share = (_of_pattern(counts, item.name, *one) for one in (("per_completion", 1), ("share", 100)))
         panels.append(Panel(f"{title}: matches", "matches per completion", many, 0.1))
         panels.append(Panel(f"{title}: completions", "share of completions (%)", share, SHARES))
-    return curves(runs, panels, training=False, columns=2)
+    return curves(recipes, panels, training=False, columns=2)
 
 
 def patterns_table(
@@ -70,7 +71,7 @@ def content(report: ReportData) -> Content:
     counts = report.pattern_counts
     return Content(
         [patterns_table(report.runs, counts, report.keyword_lists)],
-        {"reasoning_patterns": plot_patterns(report.runs, counts, report.matched_lists)},
+        {"reasoning_patterns": plot_patterns(report.recipes, counts, report.matched_lists)},
     )
 
 

@@ -23,7 +23,7 @@ from analysis.pages.figure_style import FAINT, INK, broken, legend, not_reported
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults, as_arrow
-from analysis.statistics.training_seeds import by_recipe
+from analysis.statistics.training_seeds import Recipe
 
 BANDS = ((0.1, 0.9, 0.18), (0.25, 0.75, 0.32))  # quantiles from and to, opacity
 BINS = 24  # of lengths
@@ -61,10 +61,9 @@ def _over_steps(run: RunResults, training: bool) -> pd.DataFrame:
     return by_step.mean()[enough].dropna()
 
 
-def plot_thinking(runs: Sequence[RunResults]) -> Figure:
+def plot_thinking(recipes: Sequence[Recipe]) -> Figure:
     """Mean length of the thinking and the answer part, over training steps and over checkpoints."""
     figure, grid = panels(2, 2, 2.5, sharex=False)
-    recipes = by_recipe(runs)
     styles, named = run_styles([recipe.display_name for recipe in recipes]), {}
     for axes, training in zip(grid, (True, False), strict=True):
         by_run = {recipe.display_name: [_over_steps(run, training) for run in recipe.runs] for recipe in recipes}
@@ -166,7 +165,7 @@ def content(report: ReportData) -> Content:
     if any(run.graded["completion_tokens"].notna().any() for run in report.runs):
         figures["length_distribution"] = plot_length_distribution(report.runs)
         if any(thinks(run) for run in report.runs):
-            figures["thinking"] = plot_thinking(report.runs)
+            figures["thinking"] = plot_thinking(report.recipes)
     return Content(figures=figures, values={"drawn": list(figures)})
 
 

@@ -13,10 +13,9 @@ from analysis.pages.table_texts import points
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.report.summary import next_step, summary
-from analysis.results import RunResults
 from analysis.statistics import training_seeds
 from analysis.statistics.accuracy_rows import BASE_MARKS, CheckpointRow, overall_column
-from analysis.statistics.training_seeds import by_recipe
+from analysis.statistics.training_seeds import Recipe
 from eval.statistics import Estimate
 
 QUESTIONS = ("What was run?", "Did it get better, and by how much?", "Can it be trusted?")
@@ -31,16 +30,15 @@ def _plot_point(figure: Figure, row: int, value: Estimate, style: RunStyle, fill
     )  # fmt: skip
 
 
-def plot_overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
+def plot_overview(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[CheckpointRow]]) -> Figure:
     """A line per recipe: the base model, the last checkpoint, and the difference, on the average of its benchmarks.
 
     Several seeds are a tick each, and the point is their mean.
 
     Args:
-        runs: those to draw, from the top.
+        recipes: those to draw, from the top.
         rows: their accuracy rows, by name.
     """
-    recipes = by_recipe(runs)
     styles = run_styles([recipe.display_name for recipe in recipes])
     figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
     for row, recipe in enumerate(recipes):
@@ -74,16 +72,16 @@ def plot_overview(runs: Sequence[RunResults], rows: Mapping[str, Sequence[Checkp
 def content(report: ReportData) -> Content:
     """The figure; the sentences are made from the same numbers."""
     return Content(
-        figures={"overview": plot_overview(report.runs, report.rows)},
+        figures={"overview": plot_overview(report.recipes, report.rows)},
         values={
             "summary": dict(
                 zip(
                     QUESTIONS,
-                    summary(report.runs, report.rows, report.facts, report.warnings, report.scale),
+                    summary(report.recipes, report.rows, report.facts, report.warnings, report.scale),
                     strict=True,
                 )
             ),
-            "next_step": next_step(report.runs, report.scale),
+            "next_step": next_step(report.recipes, report.scale),
             "imported": [run.name for run in report.runs if not run.trained],
         },
     )

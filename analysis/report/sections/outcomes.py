@@ -13,6 +13,7 @@ from analysis.pages.figure_style import broken, legend
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 from contracts.tables import VERDICTS
 
 # In the order of the stack. Light and dark alternate, so that neighbours differ in grey.
@@ -59,7 +60,7 @@ def _shares(run: RunResults) -> pd.DataFrame:
     return shares.assign(finished=100 - shares["correct"] - shares["truncated"])
 
 
-def plot_finished(runs: Sequence[RunResults]) -> Figure:
+def plot_finished(recipes: Sequence[Recipe]) -> Figure:
     """Shares of held-out completions that are correct, truncated, and finished but not correct, over checkpoints."""
     ylabel = "share of completions (%)"
     panels = (
@@ -67,12 +68,12 @@ def plot_finished(runs: Sequence[RunResults]) -> Figure:
         Panel("Truncated", ylabel, lambda run: _shares(run)["truncated"], SHARES),
         Panel("Finished, not correct", ylabel, lambda run: _shares(run)["finished"], SHARES),
     )
-    return curves(runs, panels, training=False, sharey=True)
+    return curves(recipes, panels, training=False, sharey=True)
 
 
 def content(report: ReportData) -> Content:
     """Both figures."""
-    return Content(figures={"outcomes": plot_outcomes(report.runs), "finished": plot_finished(report.runs)})
+    return Content(figures={"outcomes": plot_outcomes(report.runs), "finished": plot_finished(report.recipes)})
 
 
 SECTION = Section(

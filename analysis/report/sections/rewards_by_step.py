@@ -19,6 +19,7 @@ from analysis.pages.table_texts import Table, percent, points
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 
 NAME = "rewards_by_step"
 SMALLEST_CHANGE = 0.05  # of a share; below it no step is named as half-way
@@ -41,9 +42,9 @@ def has_several(run: RunResults) -> bool:
     return bool(len(shares(run).columns) > 1)
 
 
-def plot_rewards(runs: Sequence[RunResults]) -> Figure:
+def plot_rewards(recipes: Sequence[Recipe]) -> Figure:
     """A panel for each reward, with the share of completions to which it gave something, over steps."""
-    shares_by_run = {run.name: 100 * shares(run) for run in runs}
+    shares_by_run = {run.name: 100 * shares(run) for recipe in recipes for run in recipe.runs}
     names = list(dict.fromkeys(name for share in shares_by_run.values() for name in share.columns))
 
     def values(name: str, run: RunResults) -> pd.Series:
@@ -51,7 +52,7 @@ def plot_rewards(runs: Sequence[RunResults]) -> Figure:
         return share[name] if name in share else pd.Series(math.nan, index=share.index)
 
     panels = [Panel(name.replace("_", " "), "fired (%)", partial(values, name), SHARES) for name in names]
-    return curves(runs, panels, training=True, columns=min(3, len(panels)), sharey=True)
+    return curves(recipes, panels, training=True, columns=min(3, len(panels)), sharey=True)
 
 
 def halfway(share: pd.Series) -> float:
@@ -96,7 +97,7 @@ def rewards_table(runs: Sequence[RunResults]) -> Table:
 def content(report: ReportData) -> Content | None:
     """The figure and the table, where a run recorded several rewards."""
     runs = [run for run in report.runs if has_several(run)]
-    return Content([rewards_table(runs)], {NAME: plot_rewards(runs)}) if runs else None
+    return Content([rewards_table(runs)], {NAME: plot_rewards(report.recipes_of(runs))}) if runs else None
 
 
 SECTION = Section(

@@ -15,13 +15,14 @@ from analysis.pages.table_texts import Table, percent
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults, checkpoint_labels
+from analysis.statistics.training_seeds import Recipe
 
 
-def plot_right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figure:
+def plot_right_reasons(recipes: Sequence[Recipe], counts: pd.DataFrame) -> Figure:
     """Right answers with right and with wrong reasoning, and wrong answers with right reasoning, over checkpoints.
 
     Args:
-        runs: those to draw.
+        recipes: those to draw.
         counts: what reasoning.count found, of all runs; the mean over benchmarks is drawn.
     """
 
@@ -36,7 +37,7 @@ def plot_right_reasons(runs: Sequence[RunResults], counts: pd.DataFrame) -> Figu
             ("wrong_right", "Wrong answer,\nright reasoning"),
         )
     ]
-    return curves(runs, panels, training=False)
+    return curves(recipes, panels, training=False)
 
 
 def reasoning_table(runs: Sequence[RunResults], counts: pd.DataFrame) -> Table:
@@ -75,7 +76,7 @@ def content(report: ReportData) -> Content:
     checked = [run for run in report.runs if run.name in values["examples"]]
     return Content(
         [reasoning_table(report.runs, counts)],
-        {"right_reasons": plot_right_reasons(checked, counts)},
+        {"right_reasons": plot_right_reasons(report.recipes_of(checked), counts)},
         {**values, **constants},
     )
 

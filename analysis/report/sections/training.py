@@ -13,6 +13,7 @@ from analysis.report import training_curves
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 
 
 def has_answer_lengths(run: RunResults) -> bool:
@@ -21,7 +22,7 @@ def has_answer_lengths(run: RunResults) -> bool:
     return bool(run.rollouts.loc[wrong, "completion_tokens"].notna().any())
 
 
-def plot_answer_lengths(runs: Sequence[RunResults]) -> Figure:
+def plot_answer_lengths(recipes: Sequence[Recipe]) -> Figure:
     """Mean length of right and of wrong answers over training steps, among the completions that are kept of each."""
 
     def mean(verdict: str, run: RunResults) -> pd.Series:
@@ -32,17 +33,17 @@ def plot_answer_lengths(runs: Sequence[RunResults]) -> Figure:
         Panel(title, "mean length (tokens)", partial(mean, verdict), 1.0)
         for verdict, title in (("correct", "Right answers"), ("wrong", "Wrong answers"))
     ]
-    return curves(runs, panels, training=True, sharey=True)
+    return curves(recipes, panels, training=True, sharey=True)
 
 
 def content(report: ReportData) -> Content:
     """Figures of the runs' logs and of the imported ones."""
     figures = {}
-    if logs := [*report.trained, *report.logs]:
+    if logs := report.recipes_of([*report.trained, *report.logs]):
         figures["reward"] = training_curves.plot_reward(logs)
         figures["response_length"] = training_curves.plot_response_length(logs)
         if judged := [run for run in report.runs if has_answer_lengths(run)]:
-            figures["answer_lengths"] = plot_answer_lengths(judged)
+            figures["answer_lengths"] = plot_answer_lengths(report.recipes_of(judged))
         figures["rates"] = training_curves.plot_rates(logs)
     return Content(figures=figures, values={"any_log": bool(logs)})
 

@@ -12,9 +12,10 @@ from analysis.pages.figure_curves import Panel, curves
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 
 
-def plot_training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
+def plot_training_patterns(recipes: Sequence[Recipe], lists: Sequence[reasoning_patterns.PatternList]) -> Figure:
     """Keyword matches per completion over training steps, in the completions that were trained on."""
     panels = []
     for item in lists:
@@ -25,14 +26,15 @@ def plot_training_patterns(runs: Sequence[RunResults], lists: Sequence[reasoning
 
         title = item.title[0].upper() + item.title[1:]
         panels.append(Panel(title, "matches per completion", per_completion, 0.1))
-    return curves(runs, panels, training=True)
+    return curves(recipes, panels, training=True)
 
 
 def content(report: ReportData) -> Content | None:
     """The figure, where there is a training."""
     if not report.trained:
         return None
-    return Content(figures={"training_patterns": plot_training_patterns(report.trained, report.matched_lists)})
+    figure = plot_training_patterns(report.recipes_of(report.trained), report.matched_lists)
+    return Content(figures={"training_patterns": figure})
 
 
 SECTION = Section(

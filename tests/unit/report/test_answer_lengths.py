@@ -10,6 +10,7 @@ from report_runs import graded_row, make_run
 
 from analysis.report.sections import training as training_section
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import Recipe
 
 
 def run_with(rollouts: list[tuple[int, str, int | None]]) -> RunResults:
@@ -22,7 +23,7 @@ def run_with(rollouts: list[tuple[int, str, int | None]]) -> RunResults:
 def test_right_and_wrong_answers_apart() -> None:
     run = run_with([(1, "correct", 10), (1, "wrong", 20), (1, "wrong", 40), (2, "wrong", 50), (2, "no_answer", 99)])
     assert training_section.has_answer_lengths(run)
-    right, wrong = training_section.plot_answer_lengths([run]).axes[:2]
+    right, wrong = training_section.plot_answer_lengths([Recipe([run])]).axes[:2]
     assert right.lines[0].get_xydata().tolist() == [[1, 10]]  # type: ignore[union-attr]
     assert wrong.lines[0].get_xydata().tolist() == [[1, 30], [2, 50]]  # type: ignore[union-attr]
 

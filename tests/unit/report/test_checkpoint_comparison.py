@@ -12,6 +12,7 @@ from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference
 from analysis.statistics.accuracy_rows import run_rows
 from analysis.statistics.checkpoint_difference import mean_of
+from analysis.statistics.training_seeds import by_recipe
 from eval.statistics import Estimate
 
 # Four problems, two repeats. Accuracy per problem: base 0, 0, 1/2, 1/2; after 1, 1/2, 1, 1/2.
@@ -129,7 +130,9 @@ def test_headline_over_two_benchmarks_names_both() -> None:
 def opening(*runs: RunResults) -> list[str]:
     warnings = [x for run in runs for x in diagnose(run)]
     rows_of, facts = {run.name: run_rows(run) for run in runs}, {run.name: RunFacts("trl") for run in runs}
-    return [text.replace("\N{NO-BREAK SPACE}", " ") for text in summary(runs, rows_of, facts, warnings, "demo")]
+    return [
+        text.replace("\N{NO-BREAK SPACE}", " ") for text in summary(by_recipe(runs), rows_of, facts, warnings, "demo")
+    ]
 
 
 def test_the_report_opens_with_three_sentences_of_numbers() -> None:

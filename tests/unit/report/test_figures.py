@@ -19,6 +19,7 @@ from analysis.report import training_curves
 from analysis.report.sections import accuracy as accuracy_section
 from analysis.report.sections import keyword_patterns, lengths
 from analysis.report.sections import outcomes as outcomes_section
+from analysis.statistics.training_seeds import Recipe, by_recipe
 
 GRADED = [graded_row(step, f"p{i}", 0, "correct") for step in (0, 10) for i in range(3)]
 
@@ -107,7 +108,7 @@ def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count
     figure_style.set_style()
     runs = [replace(make_run(GRADED), name=f"recipe/a-run-with-a-long-name-{i}/seed-0") for i in range(count)]
     heights = []
-    for figure in (training_curves.plot_reward(runs), outcomes_section.plot_outcomes(runs)):
+    for figure in (training_curves.plot_reward(by_recipe(runs)), outcomes_section.plot_outcomes(runs)):
         figure.canvas.draw()
         inside, page = figure.legends[0].get_window_extent(), figure.bbox
         assert inside.x0 >= 0 and inside.y1 <= page.y1 and inside.x1 <= page.x1
@@ -122,7 +123,7 @@ def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks(
 
     runs = [run("a", "sums_1", "sums_2"), run("b", "sums_1", "sums_2"), run("c", "words"), run("d", "words", "sums_1")]
     figure_style.set_style()
-    figure = accuracy_section.plot_heldout_accuracy(runs)
+    figure = accuracy_section.plot_heldout_accuracy(by_recipe(runs))
     drawn = {axes.get_title(loc="left"): len(axes.containers) for axes in figure.axes if axes.get_visible()}
     assert drawn == {"sums_1": 3, "sums_2": 2, "average of sums_*": 2, "words": 2, "average of sums_1 and words": 1}
     figure_style.plt.close(figure)
@@ -130,7 +131,7 @@ def test_averages_are_drawn_together_only_where_they_are_of_the_same_benchmarks(
 
 def test_where_it_is_not_known_how_completions_ended_none_is_drawn_as_unfinished() -> None:
     run = make_run([row | {"finish_reason": None} for row in GRADED])
-    right, *others = outcomes_section.plot_finished([run]).axes
+    right, *others = outcomes_section.plot_finished([Recipe([run])]).axes
     assert right.lines[0].get_ydata().tolist() == [100, 100]
     assert all(np.isnan(axes.lines[0].get_ydata()).all() for axes in others)
 
@@ -140,7 +141,7 @@ def test_thinking_is_drawn_only_where_enough_completions_think() -> None:
     seldom = [
         row | {"step": 10, "completion": "abcd</think>ab" if row["problem_id"] == "p0" else "x"} for row in thinks
     ]
-    figure = lengths.plot_thinking([make_run([*thinks, *seldom])])
+    figure = lengths.plot_thinking([Recipe([make_run([*thinks, *seldom])])])
     thinking, answer = figure.axes[1].lines
     assert thinking.get_xdata().tolist() == answer.get_xdata().tolist() == [0]
     assert thinking.get_ydata().tolist() == answer.get_ydata().tolist() == [5]
@@ -148,7 +149,7 @@ def test_thinking_is_drawn_only_where_enough_completions_think() -> None:
 
 def test_points_drawn_are_the_logged_values() -> None:
     run = make_run(GRADED, [log_row(step, accuracy=step / 10) for step in range(1, 6)])
-    figure = training_curves.plot_rates([run])
+    figure = training_curves.plot_rates([Recipe([run])])
     raw, smooth = figure.axes[0].lines[:2]
     assert raw.get_ydata().tolist() == pytest.approx([10, 20, 30, 40, 50])
     assert smooth.get_ydata().tolist() == pytest.approx([15, 20, 30, 40, 45])
@@ -161,7 +162,7 @@ def test_columns_without_numbers_are_drawn_as_not_reported(value: float | None, 
     columns = ["reward_mean", "reward_std", "response_length_mean", "response_length_max", "truncated_rate", "accuracy"]
     run = make_run(GRADED, [log_row(step, **dict.fromkeys(columns, value)) for step in range(1, 4)])
     for draw in (training_curves.plot_reward, training_curves.plot_response_length, training_curves.plot_rates):
-        svg = figure_style.save(draw([run]), tmp_path, draw.__name__)
+        svg = figure_style.save(draw([Recipe([run])]), tmp_path, draw.__name__)
         assert ("not reported" in svg) == (value != 0.0)
 
 
@@ -170,12 +171,12 @@ def test_a_run_with_only_its_base_model_and_strange_names_is_drawn(tmp_path: Pat
     run = make_run([row | {"benchmark": "$x_1$ & <b>"} for row in GRADED[:3]], [log_row(1)])
     lists = reasoning_patterns.load_lists()
     for figure in (
-        accuracy_section.plot_heldout_accuracy([run]),
+        accuracy_section.plot_heldout_accuracy([Recipe([run])]),
         outcomes_section.plot_outcomes([run]),
-        keyword_patterns.plot_patterns([run], reasoning_patterns.table(run, lists), lists),
+        keyword_patterns.plot_patterns([Recipe([run])], reasoning_patterns.table(run, lists), lists),
     ):
         svg = figure_style.save(figure, tmp_path, "figure")
     assert "$x_1$ &amp; &lt;b&gt;" in figure_style.save(
-        accuracy_section.plot_heldout_accuracy([run]), tmp_path, "figure"
+        accuracy_section.plot_heldout_accuracy([Recipe([run])]), tmp_path, "figure"
     )
     assert svg.startswith("<?xml")

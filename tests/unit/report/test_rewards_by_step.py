@@ -13,6 +13,7 @@ from report_runs import graded_row, log_row, make_run
 from analysis.report.build import report
 from analysis.report.sections import rewards_by_step, wrong_answer_classes
 from analysis.results import RunResults
+from analysis.statistics.training_seeds import by_recipe
 from frameworks import rollout_log
 from recipes import rewards
 from recipes.rewards import Reward
@@ -80,7 +81,7 @@ def test_the_figure_has_a_panel_for_each_reward_of_any_run() -> None:
     other = trained()
     recorded = [[right, {**digits, "name": "length"}] for right, digits in other.log["rewards"]]
     log = other.log.assign(rewards=recorded)
-    figure = rewards_by_step.plot_rewards([trained(), replace(other, name="recipe/other/seed-0", log=log)])
+    figure = rewards_by_step.plot_rewards(by_recipe([trained(), replace(other, name="recipe/other/seed-0", log=log)]))
     panels = [axes for axes in figure.axes if axes.get_visible()]
     titles = [
         axes.get_title() or axes.get_title(loc="left") for axes in panels

@@ -70,7 +70,7 @@ def test_copies_and_other_last_steps_are_no_seeds_of_a_recipe(tmp_path: Path) ->
     assert not any(recipe.has_several_seeds for recipe in training_seeds.by_recipe([*runs, copy]))
     early = replace(runs[0], scores=runs[0].scores[runs[0].scores["step"] < LAST])
     assert "step" in training_seeds.obstacle([early, *runs[1:]])
-    assert not training_seeds.obstacle([early, *runs[1:]], last=False)
+    assert not training_seeds.copies([early, *runs[1:]])
     report([*runs, copy], tmp_path, "A copy", "demo")
     assert "so they are one training" in (tmp_path / "index.html").read_text()
 
@@ -117,7 +117,7 @@ def test_a_sentence_about_a_recipe_needs_seeds_and_one_about_a_checkpoint_says_s
 def test_the_opening_speaks_of_recipes_only_with_seeds(right: dict[int, int], sentence: str) -> None:
     runs = seeds_of(right=right)
     rows, facts = {run.name: run_rows(run) for run in runs}, {run.name: RunFacts("trl") for run in runs}
-    assert sentence in summary(runs, rows, facts, [], "demo")[1]
+    assert sentence in summary(training_seeds.by_recipe(runs), rows, facts, [], "demo")[1]
 
 
 def test_seeds_that_differ_more_than_they_gained_do_not_make_a_recipe_better() -> None:
@@ -179,7 +179,7 @@ def bands(figure: object) -> list[FillBetweenPolyCollection]:
 
 def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
     runs = [*seeds_of(), trained("recipe/other/seed-0", 9)]
-    figure = training_curves.plot_reward(runs)
+    figure = training_curves.plot_reward(training_seeds.by_recipe(runs))
     lines, (band,) = figure.axes[0].lines, bands(figure)
     ends = [line.get_ydata()[5] for line in lines[:4]]  # the reward is 0.1, 0.11, 0.12 × step; the mean is last
     assert ends == pytest.approx([0.6, 0.66, 0.72, 0.66])
@@ -187,7 +187,7 @@ def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
     edge = band.get_paths()[0].vertices
     assert edge[edge[:, 0] == 6].max(axis=0)[1] == pytest.approx(0.66 + 4.302653 * 0.06 / 3**0.5, abs=1e-4)
     figure_style.plt.close(figure)
-    figure = accuracy_section.plot_heldout_accuracy(runs)
+    figure = accuracy_section.plot_heldout_accuracy(training_seeds.by_recipe(runs))
     assert [line.get_ydata()[-1] for line in figure.axes[0].lines[:4]] == pytest.approx([70, 75, 80, 75])
     assert len(bands(figure)) == 1 and len(figure.axes[0].containers) == 1  # the other run has bars
     assert figure.axes[0].get_ylim()[1] <= 106
@@ -196,7 +196,7 @@ def test_figures_draw_every_seed_and_the_band_of_the_mean() -> None:
 
 def test_the_overview_has_one_line_for_a_recipe() -> None:
     runs = seeds_of()
-    figure = opening.plot_overview(runs, {run.name: run_rows(run) for run in runs})
+    figure = opening.plot_overview(training_seeds.by_recipe(runs), {run.name: run_rows(run) for run in runs})
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["recipe/run, 3 seeds", "+35.0 ▲"]
     figure_style.plt.close(figure)
