@@ -45,6 +45,12 @@ COMPARING = "compare, compare-checkpoints, compare-recipes"
 EXIT_STATUSES = (
     *((COMPARING, status, meaning) for status, meaning in re.findall(r"^(\d) +(.+)$", exit_status.__doc__ or "", re.M)),
     ("doctor", 1, "not even the demo runs on this machine"),
+    (
+        "translate",
+        0,
+        "there is a translation, even one with settings that are unknown or cannot be expressed: its head says so",
+    ),
+    ("translate", 1, "there is none, or --check has the target's parser refuse it"),
     ("every other command", 0, "done"),
     ("every other command", 1, "an error, said in one sentence; of targets of the workflow: a job failed"),
     ("every other command", 2, "a wrong command; its usage is printed"),
@@ -300,12 +306,28 @@ def published() -> list[str]:
     ]  # fmt: skip
 
 
+def training_logs() -> list[str]:
+    """What is read of each log that is tried (tests/unit/cases/training_logs.yaml)."""
+    rows = []
+    for case in read_yaml(ROOT / "tests" / "unit" / "cases" / "training_logs.yaml")["logs"]:
+        others = [f"{name} ({near})" if near else name for name, near in case.get("left_out", {}).items()]
+        reads = ", ".join(case.get("reads", ["refused; the error says what to import instead"]))
+        rows.append((case["log"], reads, ", ".join(others), ", ".join(case.get("unseen", []))))
+    return [
+        "# Training logs of each release", "",
+        "What `crosszero import-log` reads of logs made elsewhere ([how](../how-to/import.md#training-logs)). Each row",
+        "is a small log with the names that the release's source has. A report names the signs of collapse that a log",
+        "cannot show beside its verdict.", "",
+        *table(("log", "columns read", "left out (nearest known name)", "signs of collapse it cannot show"), rows),
+    ]  # fmt: skip
+
+
 PAGES: dict[str, Callable[[], list[str]]] = {
     "run-file": run_file, "configuration": configuration, "protocols": protocol_page, "benchmarks": benchmarks,
     "recipes": recipes, "commands": commands, "metrics": metrics, "tables": table_page, "exit-statuses": exit_statuses,
     "provenance": provenance_fields, "environment-variables": environment_variables,
     "conformance": conformance, "promises": promises, "gpu-differences": gpu_differences,
-    "published-tables": published,
+    "published-tables": published, "training-logs": training_logs,
 }  # fmt: skip
 
 

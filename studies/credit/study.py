@@ -2,9 +2,10 @@
 
     crosszero study credit study --results results/demo --output FOLDER      # from stored results; seconds
 
-Document 000 sees right answers with wrong reasoning under GRPO, right reasoning under PPO, and explains it: without a
-critic no credit is assigned to steps. Here four runs differ in that alone, and a program checks every step. FOLDER gets
-the tables `credit` (each run) and `credit_pairs` (run against run), and credit.md, which is what is printed.
+KotoHanon's maze notes (results/reference/claims.yaml) see right answers with wrong reasoning under GRPO, right
+reasoning under PPO, and explain it: without a critic no credit is assigned to steps. Here four runs differ in that
+alone, and a program checks every step. FOLDER gets the tables `credit` (each run) and `credit_pairs` (run against
+run), and credit.md, which is what is printed.
 
 The verdict, by a rule that was fixed before any of these trainings. Measured is the share of right answers, among those
 with a step to check, whose reasoning is all right, at the last checkpoints:

@@ -2,10 +2,10 @@
 
     crosszero study reward_accuracy study --results results/demo --seeds 0 1 2 --output FOLDER [--tasks code …]
 
-Document 002 finds that more exact rewards do not train better, without a known truth. Here the settings of a sweep
-differ in the error of the reward alone (reward_accuracy.yaml), and the error is measured on the policy's own
-completions. FOLDER gets index.html, a figure for each task, and the tables `reward_accuracy_settings`, `…_fits`,
-`…_points` and `…_claims`.
+Zhang's post (results/reference/claims.yaml) finds that more exact rewards do not train better, without a known truth.
+Here the settings of a sweep differ in the error of the reward alone (reward_accuracy.yaml), and the error is measured
+on the policy's own completions. FOLDER gets index.html, a figure for each task, and the tables
+`reward_accuracy_settings`, `…_fits`, `…_points` and `…_claims`.
 """
 
 from __future__ import annotations

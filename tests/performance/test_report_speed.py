@@ -1,7 +1,7 @@
 """Tables and figures of 10⁴ to 10⁷ synthetic samples: seconds, and the most memory that all its processes take.
 
 Run with `pytest tests/performance/test_report_speed.py --benchmark-only`. The largest takes five minutes, most of
-them to make the samples. Measured on two cores: docs/results/speed.md.
+them to make the samples. Measured on two cores: docs/results/demo.md.
 """
 
 import contextlib

@@ -1,33 +1,19 @@
-"""Logs of each kind and release: what is read of them, what is missing and what is said, as docs/results has it.
-
-python -m tests.unit.test_training_logs writes the page.
-"""
+"""Logs of each kind and release: what is read of them, what is left out and what they cannot show."""
 
 from __future__ import annotations
 
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from contracts.run_file import ROOT
 from frameworks import adapter, collapse, import_log, tensorboard_events
-from system.errors import UserError
+from system.yaml_files import read_yaml
+from tests.user_errors import refused
 
-CASES: list[dict[str, Any]] = yaml.safe_load((Path(__file__).parent / "cases/training_logs.yaml").read_text("utf-8"))
-PAGE = ROOT / "docs/results/training-logs.md"
-HEAD = """# Training logs of each release
-
-What `crosszero import-log` reads of logs made elsewhere ([how](../how-to/import.md#training-logs)). Each row is a small
-log with the names that the release's source has (`tests/unit/cases/training_logs.yaml`), and a test holds this page to
-what is read of it. "Signs of collapse" are those that the log cannot show; a report names them beside its verdict.
-
-| log | columns read | left out, with the nearest known name | signs of collapse it cannot show |
-|---|---|---|---|
-"""
+CASES: list[dict[str, Any]] = read_yaml(Path(__file__).parent / "cases" / "training_logs.yaml")["logs"]
+READ = [case for case in CASES if "reads" in case]
+REFUSED = [case for case in CASES if "refused" in case]
 
 
 def written(case: dict[str, Any], folder: Path) -> Path:
@@ -43,33 +29,24 @@ def written(case: dict[str, Any], folder: Path) -> Path:
     return next(folder.glob(tensorboard_events.PATTERN))
 
 
-def page_row(case: dict[str, Any], folder: Path) -> str:
-    """A row of the page; of a refused log, the message without the file's name."""
-    file = written(case, folder)
-    try:
-        rows = import_log.read([file], case["framework"], "imported/x")
-    except UserError as error:
-        return f"| {case['log']} | refused: {error.message.replace(str(file), 'the file')} | | |"
-    columns = [name for name in (*import_log.OURS,) if any(row[name] is not None for row in rows)]
-    names = import_log.unknown_names([file], case["framework"]).items()
-    others = [f"`{name}` ({near})" if near else f"`{name}`" for name, near in names]
-    return f"| {case['log']} | {', '.join(columns)} | {', '.join(others)} | {', '.join(collapse.unseen(rows))} |"
+def test_every_log_is_read_or_refused() -> None:
+    assert len(READ) + len(REFUSED) == len(CASES) > 20
 
 
-def page() -> str:
-    """The whole page."""
-    rows = []
-    for case in CASES:
-        with tempfile.TemporaryDirectory() as folder:
-            rows.append(page_row(case, Path(folder)))
-    return HEAD + "\n".join(rows) + "\n"
+@pytest.mark.parametrize("case", READ, ids=[case["log"] for case in READ])
+def test_what_is_read_left_out_and_unseen(case: dict[str, Any], tmp_path: Path) -> None:
+    file = written(case, tmp_path)
+    rows = import_log.read([file], case["framework"], "imported/x")
+    assert [name for name in import_log.OURS if any(row[name] is not None for row in rows)] == case["reads"]
+    left_out = {name: near or None for name, near in import_log.unknown_names([file], case["framework"]).items()}
+    assert left_out == case.get("left_out", {})
+    assert collapse.unseen(rows) == case["unseen"]
 
 
-def test_the_page_is_what_is_read() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), f"python -m {__spec__.name} writes it again"
-
-
-READ = [case for case in CASES if case.get("events") or case["text"].count("\n") > 1]
+@pytest.mark.parametrize("case", REFUSED, ids=[case["log"] for case in REFUSED])
+def test_the_console_of_another_program_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
+    with refused(case["refused"]):
+        import_log.read([written(case, tmp_path)], case["framework"], "imported/x")
 
 
 @pytest.mark.parametrize("case", READ, ids=[case["log"] for case in READ])
@@ -108,8 +85,3 @@ def test_releases_have_no_names_that_are_not_tried() -> None:
     for framework in {case["framework"] for case in CASES} - {None}:
         named = str([case for case in CASES if case["framework"] == framework])
         assert all(name in named for name in adapter.load(framework).earlier_names)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE}\n")
