@@ -18,7 +18,7 @@ REFUSED = [case for case in CASES if "refused" in case]
 
 def written(case: dict[str, Any], folder: Path) -> Path:
     """The log of a case as a file."""
-    file = folder / case["file"]
+    file: Path = folder / case["file"]
     if "text" in case:
         file.write_text(case["text"], encoding="utf-8")
         return file
