@@ -11,6 +11,9 @@ from typing import Any
 
 EMBEDDING = re.compile(r"(.*\.)?(embed_tokens|wte|word_embeddings|embed_in)\.weight")
 LAYER = re.compile(r"(?:.*\.)?(?:layers|h)\.(\d+)\.")
+# Model types whose layers are all alike, and whose weights have these names in transformers
+ALIKE = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "smollm3")
+AROUND_LAYERS = ("model.embed_tokens.weight", "model.norm.weight")
 END_TOKENS = ("eos_token",)  # without which no completion ends
 
 
@@ -54,7 +57,22 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
         return (
             f"config.json states {layers} layers, but the weights lack {len(absent)} of them, such as layer {absent[0]}"
         )
-    return _tokenizer_problem(content, rows or stated)
+    return (tensors and _missing_tensors(set(tensors), config)) or _tokenizer_problem(content, rows or stated)
+
+
+def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
+    """Which tensors a model of a known type lacks; empty if none."""
+    layers = config.get("num_hidden_layers")
+    quantised = config.get("quantization_config")  # which may differ between layers
+    if config.get("model_type") not in ALIKE or not isinstance(layers, int) or quantised:
+        return ""
+    needed = {*AROUND_LAYERS, *(["lm_head.weight"] if config.get("tie_word_embeddings") is False else [])}
+    in_layers = {name[match.end() :] for name in names if (match := LAYER.match(name))}
+    needed |= {f"model.layers.{layer}.{name}" for layer in range(layers) for name in in_layers}
+    if not (absent := sorted(needed - names)):
+        return ""
+    others = f" (they have {min(names - needed)})" if names - needed else ""
+    return f"the weights lack {len(absent)} tensors of a {config['model_type']} model, such as {absent[0]}{others}"
 
 
 def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:

@@ -25,7 +25,7 @@ MOST_HEADER = 100_000_000  # bytes of JSON at the head of a safetensors file, as
 MOST_TEXT = (
     1 << 28
 )  # bytes of what is neither weights nor code; the longest tokenizer.json of a model that is trained here has 11 MB
-SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors")
+SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.safetensors|\.bin)")
 
 
 def check(folder: Path, *, chat_template: bool = False) -> str:
@@ -166,8 +166,8 @@ def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]
                 f"weights {file} are truncated or damaged: export or download the model again", code="damaged-model"
             )
         held[file.name] = tensors
-        if (shard := SHARD.fullmatch(file.name)) and f"{shard[1]}.safetensors.index" not in content:
-            count = len(list(folder.glob(f"{shard[1]}-*-of-{shard[3]}.safetensors")))
+        if (shard := SHARD.fullmatch(file.name)) and f"{shard[1]}{shard[4]}.index" not in content:
+            count = len(list(folder.glob(f"{shard[1]}-*-of-{shard[3]}{shard[4]}")))
             if count != int(shard[3]):
                 raise UserError(
                     f"model {folder} has {count} of {int(shard[3])} parts of its weights: download it again",

@@ -249,6 +249,23 @@ def rewrite(file: Path, **values: object) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | values))
 
 
+def write_tensors(folder: Path, *names: str) -> None:
+    """Weights of four numbers each, three rows in the embedding, and a configuration with two layers."""
+    header = json.dumps(
+        {
+            name: {"dtype": "F32", "shape": [3, 4], "data_offsets": [16 * index, 16 * index + 16]}
+            for index, name in enumerate(names)
+        }
+    )
+    data = b"\0" * 16 * len(names)
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + data)
+    rewrite(folder / "config.json", num_hidden_layers=2)
+
+
+WHOLE = ("model.embed_tokens.weight", "model.layers.0.a", "model.layers.0.b", "model.layers.1.a", "model.layers.1.b",
+         "model.norm.weight")  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("file", "values"),
     [
@@ -263,16 +280,27 @@ def rewrite(file: Path, **values: object) -> None:
     ],
 )
 def test_files_of_several_models_are_refused(folder: Path, file: str, values: dict[str, object]) -> None:
-    tensors = {"model.embed_tokens.weight": [3, 4], "model.layers.0.w": [1], "model.layers.1.w": [1]}
-    header = json.dumps(
-        {
-            name: {"dtype": "F32", "shape": shape, "data_offsets": [16 * index, 16 * index + 16]}
-            for index, (name, shape) in enumerate(tensors.items())
-        }
-    )
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + b"\0" * 48)
-    rewrite(folder / "config.json", num_hidden_layers=2)
+    write_tensors(folder, *WHOLE)
     model_folder.check(folder, chat_template=True)
     rewrite(folder / file, **values)
     with user_errors.refused("mixed-model"):
         model_folder.check(folder, chat_template=True)
+
+
+@pytest.mark.parametrize("lost", WHOLE)
+def test_weights_without_one_tensor_or_with_a_trainer_s_names_are_refused(folder: Path, lost: str) -> None:
+    for names in ([name for name in WHOLE if name != lost], [f"_orig_mod.{name}" for name in WHOLE]):
+        write_tensors(folder, *names)
+        with user_errors.refused("mixed-model"):
+            model_folder.check(folder)
+    rewrite(folder / "config.json", quantization_config={"quant_method": "gptq"})
+    model_folder.check(folder)
+
+
+@pytest.mark.parametrize("name", ["model-00001-of-00002.safetensors", "pytorch_model-00001-of-00002.bin"])
+def test_one_shard_of_two_without_an_index_is_refused(folder: Path, name: str) -> None:
+    (folder / "model.safetensors").rename(folder / name)
+    if name.endswith(".bin"):
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            archive.writestr("data.pkl", b"")
+    refused(folder, "1 of 2 parts")
