@@ -52,8 +52,8 @@ class UnconvertedModel:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of whole weights: safetensors, else torch's; neither an adapter's nor FSDP's."""
-    files = sorted(file for file in folder.iterdir() if file.is_file()) if folder.is_dir() else []
+    """The files of whole weights: safetensors, else torch's; neither an adapter's nor FSDP's, nor hidden ones."""
+    files = sorted(file for file in folder.glob("[!.]*") if file.is_file())
     tensors = [file for file in files if file.suffix == ".safetensors" and not file.name.startswith(ADAPTER_WEIGHTS)]
     return tensors or [file for file in files if TORCH_WEIGHTS.fullmatch(file.name)]
 

@@ -53,10 +53,9 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
         return f"config.json states a vocabulary of {stated:,} tokens, but the weights have rows for {rows:,}"
     present = {int(match[1]) for name in tensors if (match := LAYER.match(name))}
     layers = config.get("num_hidden_layers")
-    if present and isinstance(layers, int) and (absent := sorted(set(range(layers)) - present)):
-        return (
-            f"config.json states {layers} layers, but the weights lack {len(absent)} of them, such as layer {absent[0]}"
-        )
+    if present and isinstance(layers, int) and (lacking := layers - sum(layer < layers for layer in present)) > 0:
+        first = next(layer for layer in range(layers) if layer not in present)  # there may be billions
+        return f"config.json states {layers} layers, but the weights lack {lacking} of them, such as layer {first}"
     return (tensors and _missing_tensors(set(tensors), config)) or _tokenizer_problem(content, rows or stated)
 
 
@@ -68,7 +67,7 @@ def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
         return ""
     needed = {*AROUND_LAYERS, *(["lm_head.weight"] if config.get("tie_word_embeddings") is False else [])}
     in_layers = {name[match.end() :] for name in names if (match := LAYER.match(name))}
-    needed |= {f"model.layers.{layer}.{name}" for layer in range(layers) for name in in_layers}
+    needed |= {f"model.layers.{layer}.{name}" for name in in_layers for layer in range(layers)}
     if not (absent := sorted(needed - names)):
         return ""
     others = f" (they have {min(names - needed)})" if names - needed else ""

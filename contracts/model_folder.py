@@ -7,6 +7,7 @@ weights and vocabularies show a cut by themselves. Any other change shows in the
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import zipfile
@@ -25,6 +26,12 @@ MOST_HEADER = 100_000_000  # bytes of JSON at the head of a safetensors file, as
 MOST_TEXT = (
     1 << 28
 )  # bytes of what is neither weights nor code; the longest tokenizer.json of a model that is trained here has 11 MB
+MOST_HOLES = 1 << 30  # bytes of a file that may take less room on the disk than that
+MOST_DIMENSIONS = 16
+NUMBER_BYTES = {
+    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2, "F8_E4M3": 1,
+    "F8_E5M2": 1, "I8": 1, "U8": 1, "BOOL": 1,
+}  # fmt: skip
 SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.safetensors|\.bin)")
 
 
@@ -55,7 +62,7 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
             f"model {folder} should be a folder in Hugging Face format, but there is no such folder",
             code="missing-model",
         )
-    files = sorted(file for file in folder.iterdir() if file.is_file())
+    files = sorted(file for file in folder.glob("[!.]*") if file.is_file())
     weights = checkpoint_formats.weight_files(folder)
     tokenizer = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
     missing = {
@@ -73,6 +80,7 @@ def check_files(folder: Path, *, chat_template: bool = False) -> None:
             missing=absent,
         )
     for file in files:
+        _check_holes(file)
         if file.suffix in (".jinja", ".txt", ".model"):
             _check_size(file)
     content = {file.stem: _json(file) for file in files if file.suffix == ".json"}
@@ -137,6 +145,17 @@ def _check_size(file: Path) -> None:
         raise UserError(
             f"{file} has {file.stat().st_size:,} bytes, more than any such file ({MOST_TEXT:,}): copy it again "
             "from its source",
+            code="damaged-model",
+        )
+
+
+def _check_holes(file: Path) -> None:
+    """Refuse a file of terabytes that are not on the disk, which to hash would take hours."""
+    status = file.stat()
+    if status.st_size > MOST_HOLES > 512 * status.st_blocks:
+        raise UserError(
+            f"{file} says that it has {status.st_size:,} bytes, but has holes in their place: copy it again from its "
+            "source",
             code="damaged-model",
         )
 
@@ -207,6 +226,8 @@ def tensor_names(file: Path) -> set[str] | None:
         try:
             header = json.loads(content.read(length))
             spans = {name: tensor["data_offsets"] for name, tensor in header.items() if name != "__metadata__"}
+            if any(not _fits(header[name], after - begin) for name, (begin, after) in spans.items()):
+                return None
             end = 0
             for begin, after in sorted(spans.values()):
                 if not (begin == end <= after):
@@ -215,6 +236,12 @@ def tensor_names(file: Path) -> set[str] | None:
             return set(spans) if 8 + length + end == size else None
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
             return None
+
+
+def _fits(tensor: Mapping[str, Any], size: int) -> bool:
+    """Whether a tensor of that type and shape has so many bytes; a type that is not known here may have any number."""
+    shape, number = tensor["shape"], NUMBER_BYTES.get(tensor["dtype"])
+    return len(shape) <= MOST_DIMENSIONS and (number is None or number * math.prod(shape) == size)
 
 
 def _tokenizer_problem(file: Path, content: Mapping[str, Any]) -> str:

@@ -250,14 +250,14 @@ def rewrite(file: Path, **values: object) -> None:
 
 
 def write_tensors(folder: Path, *names: str) -> None:
-    """Weights of four numbers each, three rows in the embedding, and a configuration with two layers."""
+    """Weights of twelve numbers each, three rows in the embedding, and a configuration with two layers."""
     header = json.dumps(
         {
-            name: {"dtype": "F32", "shape": [3, 4], "data_offsets": [16 * index, 16 * index + 16]}
+            name: {"dtype": "F32", "shape": [3, 4], "data_offsets": [48 * index, 48 * index + 48]}
             for index, name in enumerate(names)
         }
     )
-    data = b"\0" * 16 * len(names)
+    data = b"\0" * 48 * len(names)
     (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + data)
     rewrite(folder / "config.json", num_hidden_layers=2)
 
@@ -304,3 +304,23 @@ def test_one_shard_of_two_without_an_index_is_refused(folder: Path, name: str) -
         with zipfile.ZipFile(folder / name, "w") as archive:
             archive.writestr("data.pkl", b"")
     refused(folder, "1 of 2 parts")
+
+
+def test_what_takes_hours_is_refused_at_once_and_what_a_mac_leaves_is_not_read(folder: Path) -> None:
+    write_tensors(folder, *WHOLE)
+    for name in ("._model.safetensors", "._config.json"):
+        (folder / name).write_bytes(b"Mac OS X")
+    model_folder.check(folder)
+    rewrite(folder / "config.json", num_hidden_layers=10**10)
+    refused(folder, "layer 2", chat_template=False)
+    rewrite(folder / "config.json", num_hidden_layers=2)
+    with (folder / "notes.dat").open("wb") as file:
+        file.truncate(10**13)
+    refused(folder, "has holes", chat_template=False)
+
+
+@pytest.mark.parametrize("shape", ["[5]", "[99999999999]", "[-4]", "[" + "1," * 20 + "4]"])
+def test_a_tensor_whose_shape_is_not_that_of_its_bytes_is_refused(folder: Path, shape: str) -> None:
+    header = json.dumps({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).replace("[4]", shape).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 16)
+    refused(folder, "truncated or damaged")
