@@ -28,7 +28,8 @@ from eval import statistics
 from eval.statistics import Estimate, clusters
 
 RIGHT_REASONS = "right_reasons"
-LENGTHS = ("tokens", "thinking_tokens", "answer_tokens")
+CALCULATIONS = "calculations"
+LENGTHS = ("tokens", "thinking_tokens", "answer_tokens", CALCULATIONS)
 MIN_CHECKABLE = 0.5  # share of completions with a step that can be checked, below which the rest says nothing of faults
 AVERAGE = "average"  # over the benchmarks of the run, or over those that both runs have
 Seeds = Sequence[RunResults]
@@ -61,6 +62,10 @@ def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows:
     if what in ("thinking_tokens", "answer_tokens"):
         parts = split_tokens(as_arrow(rows["completion"]), rows["completion_tokens"])
         return np.asarray(parts[what.removesuffix("_tokens")], dtype=float)
+    if what == CALCULATIONS:
+        return _checked_steps(run, step, benchmark, rows)["checkable"].to_numpy(dtype=float)
+    if isinstance(what, dict) and "all_of" in what:
+        return np.prod([_values_of_rows(run, step, benchmark, one, rows) for one in what["all_of"]], axis=0)
     if what == RIGHT_REASONS:
         return _right_reasons(run, step, benchmark, rows)
     if isinstance(what, dict) and "fault" in what:
@@ -176,8 +181,9 @@ def heldout(
     Args:
         run: stored results, one per seed.
         step: of the checkpoint, or `last`.
-        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, {tokens: [from, below]}, {fault: words}
-            of why the first wrong step is wrong, {contains: text}, right_reasons, the right answers whose reasoning is
+        what: a verdict, a keyword list, tokens, thinking_tokens, answer_tokens, calculations, the steps that the step
+            checker can read, {tokens: [from, below]}, {fault: words} of why the first wrong step is wrong, {contains:
+            text}, {all_of: …}, those that have each of several, right_reasons, the right answers whose reasoning is
             right, or {of_wrong: verdicts}, those that have them among the answers that are not right.
         benchmark: one, or their unweighted average.
         confidence: of the interval.

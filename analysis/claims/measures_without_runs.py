@@ -9,11 +9,13 @@ import numpy as np
 
 from analysis.statistics.mean_intervals import NotMeasured, Numbers, mean
 from eval.statistics import Estimate
+from grading import verdicts
 from recipes.runs import load_run
 from system.errors import UserError
 from tasks import dataset_specs
 
 BLOCKS, DRAWS = 100, 10_000  # of a simulation: blocks, and draws of each
+TOKENS = 16  # of a completion
 
 
 def _kl_estimates(estimator: str, shift: float) -> Numbers:
@@ -37,8 +39,13 @@ def kl_spread(estimator: str, than: str, shift: float) -> Estimate:
 
 
 def advantage(rewards: Sequence[float], position: int) -> Estimate:
-    """The group-relative advantage of one completion, between dividing by the deviation with n and with n - 1."""
+    """The group-relative advantage of one completion, between dividing by the deviation with n and with n - 1.
+
+    Where all rewards are equal it is 0, as the constant that is added to the deviation makes it.
+    """
     values = np.asarray(rewards, dtype=float)
+    if not np.ptp(values):
+        return Estimate(0.0, 0.0, 0.0)
     both = [float((values[position] - values.mean()) / values.std(ddof=ddof)) for ddof in (0, 1)]
     return Estimate(both[1], min(both), max(both))
 
@@ -55,6 +62,27 @@ def rows(sets: Sequence[str]) -> Estimate:
     except UserError as error:  # a copy of the project may have fewer sets and runs
         raise NotMeasured(str(error)) from None
     return Estimate(count, count, count)
+
+
+def judged(completion: str, gold: str) -> Estimate:
+    """1 if this project's verifier of mathematics takes a completion's boxed answer for right, and 0 if not: exact."""
+    (grade,) = verdicts.grade([verdicts.Item("math", gold, completion)])
+    right = float(grade.verdict == "correct")
+    return Estimate(right, right, right)
+
+
+def kl_reach(kl_in: str, gae_lambda: float) -> Estimate:
+    """The share of earlier tokens whose advantage changes with the KL of the last one: exact.
+
+    Advantages are sums of (γλ)^l δ over later tokens (arXiv:1506.02438, equation 16), here with γ = 1 and a critic of
+    zeros; KL in the loss is no part of them.
+    """
+    penalties = np.zeros(TOKENS)
+    penalties[-1] = float(kl_in == "reward")
+    later = np.arange(TOKENS)[None, :] - np.arange(TOKENS)[:, None]
+    changes = np.where(later >= 0, gae_lambda ** np.maximum(later, 0), 0.0) @ penalties
+    share = float((changes[:-1] != 0).mean())
+    return Estimate(share, share, share)
 
 
 def listed_deviation(run_file: str, deviation: str) -> Estimate:

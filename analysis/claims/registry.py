@@ -19,7 +19,16 @@ from analysis.claims.heldout_measures import (
     heldout_ratio,
     heldout_size_of_change,
 )
-from analysis.claims.measures_without_runs import advantage, kl_bias, kl_spread, listed_deviation, not_stored, rows
+from analysis.claims.measures_without_runs import (
+    advantage,
+    judged,
+    kl_bias,
+    kl_reach,
+    kl_spread,
+    listed_deviation,
+    not_stored,
+    rows,
+)
 from analysis.claims.training_measures import (
     roughness_ratio,
     training,
@@ -39,8 +48,8 @@ KINDS: dict[str, Callable[..., Estimate]] = {
     function.__name__: function
     for function in (
         heldout, heldout_change, heldout_size_of_change, heldout_ratio, heldout_between, heldout_best_step, training,
-        training_change, training_between, training_ratio, roughness_ratio, kl_bias, kl_spread, advantage, rows,
-        listed_deviation, not_stored,
+        training_change, training_between, training_ratio, roughness_ratio, kl_bias, kl_spread, kl_reach, advantage,
+        rows, judged, listed_deviation, not_stored,
     )
 }  # fmt: skip
 RUNS = ("run", "against")  # arguments that are stored results

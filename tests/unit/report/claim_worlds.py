@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis.results import RunResults
 
-CODE = "```python"
+CODE, MISTAKE = "```python", "Wait, I made a mistake. "
 SEEDS, SEEDS_OF_LOGS, PROBLEMS, REPEATS = 4, 32, 160, 6
 VERDICTS = ("correct", "truncated", "format_error", "no_answer")
 OFFSETS = (np.random.default_rng(0).permutation(PROBLEMS) + 0.5) / PROBLEMS  # the same rounding in all worlds
@@ -151,6 +151,10 @@ WORLDS: dict[str, Worlds] = {
         SIMPLE, {"code": {0: 0.6, 12: 0.2, 100: 0.6}}, {"code": 0.5}, {"code": {0: 0.6, 12: 0.2, 100: 0.2}},
         {"code": {0: 0.6, 12: 0.2, 100: 0.4}},
     ),
+    "simplerl-aha": one_run(SIMPLE, {"reflection": {0: 0.0, 160: 0.1}}, {"reflection": 0.0}),
+    "simplerl-reflects-on-code": one_run(
+        SIMPLE, {"reflection": 0.1, "code": 0.5}, {"reflection": 0.0, "code": 0.5}, {"reflection": 0.1, "code": 0.0}
+    ),
     "openr1-distill-format": one_run(DISTILL, log(format_error_rate=0.9), log(format_error_rate={1: 0.9, 350: 0.05})),
     "openr1-instruct-format": one_run(INSTRUCT, log(format_error_rate=0.02), log(format_error_rate=0.6)),
     "openr1-instruct-accuracy": one_run(INSTRUCT, right({0: 0.3, 400: 0.31}), right({0: 0.3, 400: 0.5})),
@@ -269,6 +273,15 @@ WORLDS: dict[str, Worlds] = {
     "tinyzero-steps-from-the-start": two_runs(
         TINY_3B, TINY_7B, ({"step_by_step": 0.8}, {"step_by_step": 0.7}),
         ({"step_by_step": {0: 0.1, 300: 0.9}}, {"step_by_step": 0.7}),
+    ),
+    "tinyzero-reflection-from-the-start": two_runs(
+        TINY_3B, TINY_7B, *(({"reflection": one}, {"reflection": 0.3}) for one in (0.2, {0: 0.0, 300: 0.5}))
+    ),
+    "tinyzero-aha": one_run(
+        TINY_7B, {"mistake": {0: 0.02, 60: 0.2}}, {"mistake": 0.0}, {"mistake": {0: 0.3, 60: 0.2}},
+    ),
+    "tinyzero-fewer-attempts": one_run(
+        TINY_7B, {"calculations": {60: 8, 300: 3}}, {"calculations": 4}, {"calculations": {60: 3, 300: 8}}
     ),
     "tinyzero-reflection-changes-more": one_run(
         TINY_7B, {"reflection": {0: 0.5, 300: 0.1}, "step_by_step": {0: 0.5, 300: 0.6}},
@@ -391,7 +404,12 @@ def _completions(run: Run, step: int, benchmark: str, random: np.random.Generato
         verdicts[((position >= cut) & (position < upper)).ravel()] = name
         cut = upper
     texts = np.full(count, "", dtype=object)
-    for name, phrase in (("step_by_step", "First, "), ("reflection", "let me try again "), ("code", CODE)):
+    for name, phrase in (
+        ("step_by_step", "First, "),
+        ("reflection", "let me try again "),
+        ("code", CODE),
+        ("mistake", MISTAKE),
+    ):
         texts = np.where(_marked(at(name), random), texts + phrase, texts)
     tokens = at("tokens", 100.0) * (1 + 0.01 * random.standard_normal(count))
     if "thinking_tokens" in run:
@@ -415,7 +433,7 @@ def _completions(run: Run, step: int, benchmark: str, random: np.random.Generato
             "step": step, "benchmark": benchmark, "problem_id": problems,
             "repeat": np.tile(np.arange(REPEATS), PROBLEMS), "prompt": "p", "completion": texts,
             "completion_tokens": tokens, "gold": "1", "verdict": verdicts, "grader": "g", "protocol": "p",
-            "kind": kinds, "why": why, "checkable": 1,
+            "kind": kinds, "why": why, "checkable": round(at("calculations", 1.0)),
         }
     )  # fmt: skip
 

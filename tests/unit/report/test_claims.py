@@ -107,6 +107,10 @@ MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "bias": ({"measure": "kl_bias", "estimator": "k2", "shift": 1.0}, 0.25),  # Schulman's note, second case
     "spread": ({"measure": "kl_spread", "estimator": "k3", "than": "k1", "shift": 0.1}, 1.42 / 20),  # its first case
     "advantage": ({"measure": "advantage", "rewards": [1, 1, -1, -1], "position": 0}, 0.75**0.5),
+    "equal": ({"measure": "advantage", "rewards": [1, 1], "position": 0}, 0.0),
+    "both": ({"measure": "heldout", **A, "step": 20, "what": {"all_of": ["reflection", "correct"]}}, 0.5),
+    "judged": ({"measure": "judged", "completion": r"\boxed{2/4}", "gold": "0.5"}, 1.0),
+    "reach": ({"measure": "kl_reach", "kl_in": "reward", "gae_lambda": 0.95}, 1.0),
     "rows": ({"measure": "rows", "sets": ["gsm8k", "aime24"]}, 1349.0),
     "listed": ({**KL_SIGN, "run_file": "tinyzero/grpo-3b"}, 1.0),
     "unlisted": ({**KL_SIGN, "run_file": "tinyzero/ppo-3b"}, 0.0),
@@ -357,10 +361,14 @@ def _exactly(value: float) -> Estimate:
 
 OTHERWISE: dict[str, Callable[..., Estimate]] = {
     "rows": lambda sets: _exactly(100.0),
+    "judged": lambda completion, gold: _exactly(0.5),
+    "kl_reach": lambda kl_in, gae_lambda: _exactly(0.5),
     "listed_deviation": lambda run_file, deviation: _exactly(0.0),
     "kl_bias": lambda estimator, shift: _exactly(0.0 if estimator == "k2" else 0.5),
     "kl_spread": lambda estimator, than, shift: _exactly(1.0),
-    "advantage": lambda rewards, position: _exactly(rewards[position] - sum(rewards) / len(rewards)),  # not scaled
+    "advantage": lambda rewards, position: _exactly(
+        rewards[position] - sum(rewards) / len(rewards) + 0.5
+    ),  # not scaled
 }  # what would be measured if the sentence were false
 ON_NO_RUNS = [
     one for one in load_registry()["claims"] if {rule["measure"] for rule in one["rules"]} <= OTHERWISE.keys()
