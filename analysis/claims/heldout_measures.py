@@ -63,9 +63,10 @@ def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows:
         parts = split_tokens(as_arrow(rows["completion"]), rows["completion_tokens"])
         return np.asarray(parts[what.removesuffix("_tokens")], dtype=float)
     if what == CALCULATIONS:
-        return _checked_steps(run, step, benchmark, rows)["checkable"].to_numpy(dtype=float)
+        return np.asarray(_checked_steps(run, step, benchmark, rows)["checkable"], dtype=float)
     if isinstance(what, dict) and "all_of" in what:
-        return np.prod([_values_of_rows(run, step, benchmark, one, rows) for one in what["all_of"]], axis=0)
+        parts = [_values_of_rows(run, step, benchmark, one, rows) for one in what["all_of"]]
+        return np.asarray(np.prod(parts, axis=0), dtype=float)
     if what == RIGHT_REASONS:
         return _right_reasons(run, step, benchmark, rows)
     if isinstance(what, dict) and "fault" in what:
