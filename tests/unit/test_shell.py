@@ -22,11 +22,11 @@ def read(script: str, **outside: str) -> list[list[str]]:
     return [one.arguments for one in training_commands(script, ENTRY, outside, Path())]
 
 
-def run(script: str, **outside: str) -> list[list[str]]:
+def run(script: str, *arguments: str, **outside: str) -> list[list[str]]:
     """What bash gives `train`."""
     done = subprocess.run(
-        ["bash", "--noprofile", "--norc", "-c", HEAD + script], env={"PATH": "/usr/bin:/bin", **outside},
-        capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        ["bash", "--noprofile", "--norc", "-c", HEAD + script, "script", *arguments], capture_output=True, text=True,
+        env={"PATH": "/usr/bin:/bin", **outside}, check=False, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return [call.split("\0")[:-1] for call in done.stdout.split("\1\0")[:-1]]
 
@@ -59,6 +59,10 @@ SCRIPTS = [
     'X=0; X=1 Y="$N" train $X; train $X; train "${U:-d e}" ${U:-d e} ${U:+no} "${N:+yes}" ${U-} end',
     "train a 2>&1 | cat; train b || true; train last &\nwait",
     'a=$HOME/x/$N/y; b=\'{m.\\{*\\}:{},\'\\\n\'{l}\'; train "$a" "p=$b" x={1,2} "q={1,2}"',
+    'IFS=, read -r x y <<< "1,2,3"; IFS=\';\' read -ra P <<< "p;q r;;s"; train $x $y "${P[@]}" ${#P[@]}',
+    "s='a=1;b=2 c;;d'; IFS=';'; for p in $s; do train \"$p\"; done; unset IFS; train $s",
+    "A=(a b c d); unset 'A[1]'; A+=(e f); train \"${A[@]}\" \"${!A[@]}\" ${A[2]} \"${A[@]: -2}\"",
+    'train $(printf "%02d-%5.2f|%-3s|" 7 1.5 x); printf -v Q "%s=%d" n 4; train $Q $(expr 7 / 2 + 3)',
     'r=$(( (1 + 2) * 3 )); s=$(((4 + 5) * 6)); train $r $s; T=(1 2); T[1]=9; T[2]=8; train "${T[@]}" ${!T[@]}',
 ]  # fmt: skip
 
@@ -67,6 +71,26 @@ SCRIPTS = [
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}
     assert read(script, **outside, **{"1": ""}) == run(script, **outside)
+
+
+WITH_ARGUMENTS = [
+    ('B=1; while [[ $# -gt 0 ]]; do case "$1" in --n) B=$2; shift 2;; --x=*) X=${1#*=}; shift;; --) shift; break;; '
+     '*) Y+=("$1"); shift;; esac; done\ntrain b=$B x=${X:-none} m=$(expr $B \\* 2 + 1) "${Y[@]+"${Y[@]}"}" $# "$@"',
+     ["--n", "4", "--x=q", "p q", "--", "z"]),
+    ('while getopts "n:vm:" o; do case $o in n) N=$OPTARG;; m) M=$OPTARG;; v) V=1;; esac; done; '
+     'shift $((OPTIND - 1)); train n=$N m=${M:-0} v=${V:-0} "$@"', ["-n", "3", "-vm5", "rest", "-n"]),
+    ('train "${@: -1}" "${@:2}" "${*:1:2}" $# "$*" ${1:-d} "${4-e}"; IFS=,; train "$*"', ["a", "b c", "d"]),
+    ("case ${1,,} in qwen*) M=q;;& *7b) M+=7;& none) M+=n;; *) M=z;; esac; train m=$M", ["QWEN-7B"]),
+    ("[[ $1 =~ ^([0-9]+)b(x)?$ ]] && S=${BASH_REMATCH[1]}; train s=${S:-none} $#", ["7b"]),
+    ('f() { local -n out=$1; out+=("k=$2"); }; A=(); f A 3; f A 4; out=5; train "${A[@]}" $out "$1"', ["z"]),
+    ("while [ $# -gt 0 ]; do train $1; shift; done; train none", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "arguments"), WITH_ARGUMENTS)
+def test_a_script_with_arguments_is_read_as_bash_runs_it(script: str, arguments: list[str]) -> None:
+    stated = {str(number): word for number, word in enumerate(arguments, 1)} or {"1": ""}
+    assert read(script, **stated) == run(script, *arguments)
 
 
 WORDS = st.sampled_from(["1", "a b", "x=2", "", "$A", '"$A"', "'$A'", "${B:-d}", '"${C[@]}"', "${C[1]}", "$((N * 2))",

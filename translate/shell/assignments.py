@@ -15,6 +15,7 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
     if not match:
         return ""
     name, key, adds, written = match.groups()
+    name = state.references.get(name, name)
     if written.startswith("(") and written.endswith(")"):
         state.assign(name, _array(state, expansion, name, written[1:-1], bool(adds), is_map))
     elif key is not None:
@@ -32,6 +33,10 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
 def _array(state: State, expansion: Expansion, name: str, written: str, adds: bool, is_map: bool) -> Value:
     before = state.variables.get(name)
     pairs = [re.fullmatch(r"\[(.*?)\]=(.*)", word, re.DOTALL) for word in raw_words(written)]
+    if isinstance(before, dict) and adds and not any(pairs):  # an array with a gap
+        fields = [field for word in raw_words(written) for field in expansion.fields(word)]
+        free = max((int(key) for key in before if key.isdigit()), default=-1) + 1
+        return before | {str(number): field for number, field in enumerate(fields, free)}
     if is_map or isinstance(before, dict):
         kept = dict(before) if adds and isinstance(before, dict) else {}
         return kept | {

@@ -89,7 +89,7 @@ class Condition:
             numbers = self.expansion.number(one), self.expansion.number(other)
             return None if None in numbers else _COMPARED[sign](numbers[0] or 0, numbers[1] or 0)
         if sign == "=~":
-            return _searched(other, one)
+            return self._searched(other, one)
         if sign in ("<", ">"):
             return one < other if sign == "<" else one > other
         if self.double and not re.fullmatch(r"(['\"]).*\1", right, re.DOTALL):
@@ -97,6 +97,15 @@ class Condition:
         else:
             equal = one == other
         return equal == (sign != "!=")
+
+    def _searched(self, pattern: str, text: str) -> Decision:
+        try:
+            found = re.search(pattern, text)
+        except re.error:
+            return None
+        if found:
+            self.expansion.state.assign("BASH_REMATCH", [found[0], *(group or "" for group in found.groups())])
+        return bool(found)
 
     def _of_one(self, sign: str, raw: str) -> Decision:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""
@@ -137,10 +146,3 @@ def _separated(text: str) -> list[str]:
             start, end = (opening.end() if opening else 0), (closing.start() if closing else len(word))
             result += [*word[:start], *([word[start:end]] if word[start:end] else []), *word[end:]]
     return result
-
-
-def _searched(pattern: str, text: str) -> Decision:
-    try:
-        return bool(re.search(pattern, text))
-    except re.error:
-        return None

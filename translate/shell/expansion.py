@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
@@ -32,15 +32,15 @@ class Fields:
             self.fields.append(text)
         self.open = True
 
-    def split(self, text: str) -> None:
-        """The same with what stands in no quotes: whitespace ends a field, an unknown part does not."""
+    def split(self, text: str, separators: str) -> None:
+        """The same with what stands in no quotes: a separator ends a field, an unknown part does not."""
         for piece in pieces(text):
             if is_unknown(piece):
                 self.add(piece)
                 continue
-            for number, word in enumerate(re.split(f"[{WHITESPACE}]+", piece)):
+            for number, word in enumerate(split_words(piece, separators)):
                 self.open = self.open and number == 0
-                if word:
+                if word is not None:
                     self.add(word)
 
     def extend(self, arguments: list[str]) -> None:
@@ -50,12 +50,35 @@ class Fields:
             self.add(word)
 
 
+def split_words(text: str, separators: str) -> list[str | None]:
+    """A text at the separators of IFS: whitespace together, another sign alone; None for nothing before or after it."""
+    white, signs = (
+        "".join(re.escape(sign) for sign in separators if (sign in WHITESPACE) == is_white)
+        for is_white in (True, False)
+    )
+    if not signs:
+        return [word or None for word in re.split(f"[{white}]+", text)] if white else [text]
+    around = f"[{white}]*" if white else ""
+    words: list[str | None] = [*re.split(f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else ""), text)]
+    return [*words[:-1], words[-1] or None]
+
+
 class Expansion:
     """Expands words with a state."""
 
     def __init__(self, state: State, substituted: Callable[[str], str | None]) -> None:
         """Of a state, and what gives the output of a substituted command."""
         self.state, self.substituted = state, substituted
+
+    @property
+    def separators(self) -> str:
+        """Those of IFS."""
+        stated = self.state.text("IFS") if "IFS" in self.state.variables else None
+        return WHITESPACE if stated is None or is_unknown(stated) else stated
+
+    def together(self, elements: Sequence[str]) -> str:
+        """Elements as one text, as `"$*"` has them."""
+        return self.separators[:1].join(elements)
 
     def all_fields(self, text: str) -> list[str]:
         """All words of a text."""
@@ -93,7 +116,8 @@ class Expansion:
             fields.add(quoted[1:-1])
             return
         inner = quoted[1:-1]
-        array = self._whole_array(inner)
+        is_one = re.match(r"\$(?:\*\Z|\{(?:\*|\w+\[\*\]))", inner)  # "$*" and "${name[*]}" are one word
+        array = None if is_one else self._whole_array(inner)
         if array is None:
             fields.add(self.text(inner))
         elif array:
@@ -106,12 +130,12 @@ class Expansion:
     def _add_unquoted(self, fields: Fields, written: str) -> None:
         array = self._whole_array(written)
         if array is None:
-            fields.split(self.expanded(written))
+            fields.split(self.expanded(written), self.separators)
             return
         for number, element in enumerate(array):
             if number:
                 fields.open = False
-            fields.split(element)
+            fields.split(element, self.separators)
 
     def _whole_array(self, written: str) -> list[str] | None:
         """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None."""
@@ -140,7 +164,12 @@ class Expansion:
             numbers = [self.number(part) for part in rest[1:].split(":")]
             if None in numbers:
                 return [unknown(written)]
-            first = max(0, (numbers[0] or 0) - written.startswith("${@"))  # $@ counts from 1
+            first = numbers[0] or 0
+            first = (
+                len(elements) + first if first < 0 else max(0, first - written.startswith(("${@", "${*")))
+            )  # $@ counts from 1
+            if first < 0:
+                return []
             return elements[first : first + (numbers[1] or 0)] if len(numbers) > 1 else elements[first:]
         return [self._changed(element, rest, written) for element in elements] if rest else elements
 
@@ -182,7 +211,7 @@ class Expansion:
 
     def _value(self, name: str, written: str) -> str:
         if name in ("@", "*"):
-            return " ".join(self.state.positional or [])
+            return self.together(self.state.positional or [])
         if name == "#":
             return unknown(written) if self.state.positional is None else str(len(self.state.positional))
         value = self.state.text(name)
@@ -200,6 +229,8 @@ class Expansion:
         if not match:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
+        if match[1] in ("@", "*") and re.match(r":\s*(-?\s*[\d$(]|\s-)", rest):
+            return self.together(self._changed_array(written, self.state.positional or [], rest) or [])
         sign = rest.lstrip(":")[:1]
         if rest and sign in _DEFAULTS and not re.match(r":\s*\d|:\s+-", rest):
             return self._with_default(match[1], value, rest, written)
@@ -220,12 +251,12 @@ class Expansion:
         """The value of a parameter, or of an array's element; None: nobody says it."""
         if subscript is None:
             if name in ("@", "*"):
-                return " ".join(self.state.positional or []) or None
+                return self.together(self.state.positional or []) or None
             return str(len(self.state.positional)) if name == "#" and self.state.positional else self.state.text(name)
         value, key = self.state.value(name), subscript[1:-1]
         if key in ("@", "*"):
             elements = self.state.elements(name)
-            return None if elements is None else " ".join(elements)
+            return None if elements is None else self.together(elements) if key == "*" else " ".join(elements)
         if isinstance(value, dict):
             return value.get(self.text(key, quotes=True))
         number, elements = self.number(key), self.state.elements(name)

@@ -21,7 +21,15 @@ from translate.shell.assignments import assign
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
 from translate.shell.syntax import assigned, case, joined, named, parsed, redirect_target, text_of
-from translate.shell.values import Outcome, State, as_written, is_unknown, unknown_names, unknown_parts
+from translate.shell.values import (
+    Outcome,
+    State,
+    as_written,
+    is_unknown,
+    stated_arguments,
+    unknown_names,
+    unknown_parts,
+)
 
 MOST_STATEMENTS = 100_000
 MOST_ROUNDS = 1_000  # of one loop
@@ -57,7 +65,7 @@ class Interpreter(programs.Shell):
 
     def __post_init__(self) -> None:
         """With what the reader says."""
-        self.state = State(self.outside)
+        self.state = State(self.outside, positional=stated_arguments(self.outside))
 
     # texts
 
@@ -238,6 +246,8 @@ class Interpreter(programs.Shell):
             text, name = text_of(child), ""
             if child.type == "variable_assignment":
                 name = self.assign(text, is_map="A" in options)
+            if name and "n" in options and node.children[0].type != "export":
+                self.state.refer(name)
             elif child.type in ("variable_name", "word", "string") and not text.startswith("-"):
                 written = self.expansion.text(text, quotes=True)
                 name = self.assign(written) if "=" in written else text
@@ -249,8 +259,8 @@ class Interpreter(programs.Shell):
 
     def _run_unset_command(self, node: Node) -> Outcome:
         for child in node.named_children:
-            self.state.variables.pop(text_of(child), None)
-            self.state.exported.discard(text_of(child))
+            name = self.expansion.text(text_of(child), quotes=True)
+            self.state.unset(name, self.expansion.number)
         return Outcome()
 
     def _run_function_definition(self, node: Node) -> Outcome:
@@ -344,11 +354,16 @@ class Interpreter(programs.Shell):
             bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
             takes_all = any("*" in case(item)[0] for item in items)
             return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
+        goes_on, outcome = False, Outcome()
         for item in items:
             patterns, body = case(item)
-            if any(fnmatch.fnmatchcase(text, self.expansion.text(pattern, quotes=True)) for pattern in patterns):
-                return self.run_all(body)
-        return Outcome()
+            matches = (fnmatch.fnmatchcase(text, self.expansion.text(pattern, quotes=True)) for pattern in patterns)
+            if goes_on or any(matches):
+                outcome, sign = self.run_all(body), item.children[-1].type
+                if outcome.flow or sign not in (";&", ";;&"):
+                    return outcome
+                goes_on = sign == ";&"
+        return outcome
 
     def _run_for_statement(self, node: Node) -> Outcome:
         name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
@@ -451,6 +466,7 @@ class Interpreter(programs.Shell):
     def run_function(self, arguments: list[str]) -> Outcome:
         """Follow a function of the script; its local variables are all of its own."""
         positional, self.state.positional = self.state.positional, arguments[1:]
+        references, self.state.references = self.state.references, dict(self.state.references)
         self.depth += 1
         try:
             if self.depth > DEEPEST:
@@ -458,7 +474,7 @@ class Interpreter(programs.Shell):
             outcome = self.run(self.state.functions[arguments[0]])
         finally:
             self.depth -= 1
-            self.state.positional = positional
+            self.state.positional, self.state.references = positional, references
         return Outcome(outcome.status, "exit" if outcome.flow == "exit" else "")
 
 

@@ -7,13 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from translate.shell.expansion import Expansion
+from translate.shell.arithmetic import Arithmetic
+from translate.shell.expansion import Expansion, split_words
 from translate.shell.scanning import raw_words
-from translate.shell.values import Outcome, State, as_written, is_unknown, unknown
+from translate.shell.values import WHITESPACE, Outcome, State, as_written, is_unknown, unknown
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
 _RUNS_ELSEWHERE = ("ssh", "pdsh", "clush")
+_PRINTED = re.compile(r"%[-0]?\d*(?:\.\d+)?([sdf])")
+_IN_WORD = " getopts"  # where it is within one word of several letters
 
 
 class Shell(ABC):
@@ -130,16 +133,24 @@ def _printf(shell: Shell, arguments: list[str]) -> Outcome:
 def _formatted(layout: str, values: list[str]) -> str | None:
     """What printf writes; None where that is not a plain format."""
     layout = layout.replace("\\n", "\n").replace("\\t", "\t")
-    count = len(re.findall(r"%[sd]", layout))
-    if re.search(r"%(?![sd])", layout) or (not count and values):
+    count = len(_PRINTED.findall(layout))
+    if "%" in _PRINTED.sub("", layout) or (not count and values) or any(map(is_unknown, values)):
         return None
     rounds = [values[start : start + count] for start in range(0, max(len(values), 1), count)] if count else [[]]
-    return "".join(_filled(layout, one) for one in rounds)
+    try:
+        return "".join(_filled(layout, one) for one in rounds)
+    except ValueError:
+        return None
 
 
 def _filled(layout: str, values: list[str]) -> str:
-    remaining = iter(values)
-    return re.sub(r"%[sd]", lambda _: next(remaining, ""), layout)
+    remaining, kinds = iter(values), {"s": str, "d": int, "f": float}
+
+    def filled(match: re.Match[str]) -> str:
+        value = next(remaining, "")
+        return str(match[0] % kinds[match[1]](value if value or match[1] == "s" else 0))
+
+    return _PRINTED.sub(filled, layout)
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
@@ -182,6 +193,16 @@ def _folder_name(arguments: list[str]) -> str | None:
     return (arguments[0].rstrip("/").rpartition("/")[0] or ".") if len(arguments) == 1 else None
 
 
+def _expression(arguments: list[str]) -> str | None:
+    """`expr` of whole numbers, signs and brackets."""
+    if not all(re.fullmatch(r"-?(0|[1-9]\d*)|[-+*/%()]", word) for word in arguments):
+        return None
+    try:
+        return str(Arithmetic(" ".join(arguments), {}).value())
+    except (ValueError, ZeroDivisionError, RecursionError):
+        return None
+
+
 def _read(shell: Shell, arguments: list[str]) -> Outcome:
     text, names, whole = shell.standard_input, list[str](), False
     rest = iter(arguments[1:])
@@ -191,7 +212,9 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
             if not word.endswith("d"):
                 next(rest, "")
         elif word == "-ra" or word == "-a":
-            shell.state.assign(next(rest, "REPLY"), (text or "").split() if text is not None else [unknown("$REPLY")])
+            words = split_words((text or "").strip("\n"), shell.expansion.separators)
+            known = [word for word in words if word is not None]
+            shell.state.assign(next(rest, "REPLY"), known if text is not None else [unknown("$REPLY")])
             return Outcome()
         elif not word.startswith("-"):
             names.append(word)
@@ -199,9 +222,43 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
         for name in names:
             shell.state.assign(name, unknown(f"${name}"))
         return Outcome(None)
-    values = [text.strip()] if whole else (text.split("\n")[0]).split(maxsplit=max(0, len(names) - 1))
+    values = [text.strip()] if whole else _first_words(text.split("\n")[0], shell.expansion.separators, len(names))
     for number, name in enumerate(names or ["REPLY"]):
         shell.state.assign(name, values[number] if number < len(values) else "")
+    return Outcome()
+
+
+def _first_words(line: str, separators: str, count: int) -> list[str]:
+    """A line's words, the last with all that follows it."""
+    values = list[str]()
+    while len(values) < count - 1 and line:
+        word, *_ = (one for one in split_words(line, separators) if one is not None)
+        line = line[line.index(word) + len(word) :]
+        line = re.sub(f"\\A[{WHITESPACE}]*[{re.escape(separators)}]?[{WHITESPACE}]*", "", line) if separators else line
+        values.append(word)
+    return [*values, line.strip(WHITESPACE)]
+
+
+def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
+    """`getopts letters name`: one option of the script's arguments at each call."""
+    state, letters, name = shell.state, arguments[1], arguments[2]
+    if state.positional is None:
+        for one in (name, "OPTARG", "OPTIND"):
+            state.assign(one, unknown(f"${one}"))
+        return Outcome(None)
+    words, index = arguments[3:] or state.positional, int(state.text("OPTIND") or 1)
+    word, at = words[index - 1] if index <= len(words) else "", int(state.text(_IN_WORD) or 1)
+    if not re.match(r"-.", word) or word == "--":
+        state.assign("OPTIND", str(index + (word == "--")))
+        return Outcome(False)
+    letter = word[at] if re.search(rf"(?<!^:)[{re.escape(word[at])}]", letters) else "?"
+    takes, is_last = f"{letter}:" in letters, at + 1 >= len(word)
+    if takes:
+        state.assign("OPTARG", word[at + 1 :] or (words[index] if index < len(words) else ""))
+    ends = takes or is_last
+    state.assign("OPTIND", str(index + ends + (takes and is_last)))
+    state.assign(_IN_WORD, "1" if ends else str(at + 1))
+    state.assign(name, letter)
     return Outcome()
 
 
@@ -218,6 +275,8 @@ def _set(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _shift(shell: Shell, arguments: list[str]) -> Outcome:
+    if len(arguments) > 1 and not arguments[1].isdigit():
+        shell.state.positional = None
     count = int(arguments[1]) if len(arguments) > 1 and arguments[1].isdigit() else 1
     if shell.state.positional is None:
         return Outcome()
@@ -294,8 +353,9 @@ def _fails(shell: Shell, arguments: list[str]) -> Outcome:
 
 BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "echo": _echo, "printf": _printf, "cat": _cat, "seq": _computed(_sequence), "basename": _computed(_base_name),
+    "expr": _computed(_expression),
     "dirname": _computed(_folder_name), "read": _read, "mapfile": _map_file, "readarray": _map_file, "set": _set,
-    "shift": _shift, "let": _let, "eval": _evaluate, "test": _test,
+    "shift": _shift, "getopts": _get_options, "let": _let, "eval": _evaluate, "test": _test,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
     "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _ends("return"),
     "break": _ends("break"), "continue": _ends("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,

@@ -6,8 +6,9 @@ goes through quotes, arrays and assignments, and can be named wherever it ends u
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -71,6 +72,7 @@ class State:
     functions: dict[str, Node] = field(default_factory=dict)
     positional: list[str] | None = None  # None: those of the script, which nobody says
     files: dict[str, str] = field(default_factory=dict)  # that the script has written
+    references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
 
     def copy(self) -> State:
@@ -81,16 +83,18 @@ class State:
         return replace(
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
             positional=None if self.positional is None else list(self.positional), files=dict(self.files),
-            causes=dict(self.causes),
+            causes=dict(self.causes), references=dict(self.references),
         )  # fmt: skip
 
     def take(self, other: State) -> None:
         """Become another state."""
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
+        self.references = other.references
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
+        name = self.references.get(name, name)
         if isinstance(value, str) and is_unknown(value):
             value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
         self.variables[name] = value
@@ -103,7 +107,26 @@ class State:
             if self.positional is not None and 0 < number <= len(self.positional):
                 return self.positional[number - 1]
             return self.outside.get(name)
+        name = self.references.get(name, name)
         return self.variables.get(name, self.outside.get(name))
+
+    def refer(self, name: str) -> None:
+        """Have a name stand for the variable that its value names, as `declare -n` does."""
+        target = self.variables.pop(name, None)
+        if isinstance(target, str) and not is_unknown(target):
+            self.references[name] = self.references.get(target, target)
+
+    def unset(self, name: str, number: Callable[[str], int | None]) -> None:
+        """Forget a variable, or an element of an array, whose others keep their numbers."""
+        match = re.fullmatch(r"(\w+)\[(.*)\]", name)
+        value = self.variables.get(match[1]) if match else None
+        if match is None or value is None or isinstance(value, str):
+            self.variables.pop(name, None)
+            self.exported.discard(name)
+            return
+        kept = value if isinstance(value, dict) else {str(at): element for at, element in enumerate(value)}
+        at = match[2] if isinstance(value, dict) else str(number(match[2]))
+        self.variables[match[1]] = {key: element for key, element in kept.items() if key != at}
 
     def text(self, name: str) -> str | None:
         """The same as one text: of an array its first element, as in bash."""
@@ -144,3 +167,10 @@ class State:
             return self.outside[name]
         is_array = any(isinstance(value, (list, dict)) for value in values)
         return [unknown(f"${{{name}[@]}}")] if is_array else unknown(f"${name}")
+
+
+def stated_arguments(outside: Mapping[str, str]) -> list[str] | None:
+    """The script's arguments as the reader says them, from 1 on without a gap; an empty first one alone says: none."""
+    numbers = itertools.takewhile(lambda number: str(number) in outside, itertools.count(1))
+    stated = [outside[str(number)] for number in numbers]
+    return [] if stated == [""] else stated or None
