@@ -101,6 +101,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
             "compare-recipes", "The test over training seeds, on graded folders.",
             "--a A/seed-*/graded --b B/seed-*/graded", Module("base", "analysis.compare_recipes"),
         ),
+        Command(
+            "benchmark", "What does the same accuracy cost through each framework? Time by phase, memory, money.",
+            "--seeds 0,1,2,3,4", Click("cli.benchmark"),
+        ),
         Command("claims", "What the stored results say of each claim of the documents.", "", Target("claims")),
         Command("fidelity", "Every published value beside ours, with its source.", "", Target("fidelity")),
         Command(

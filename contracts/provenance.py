@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import re
 import subprocess
@@ -74,6 +75,15 @@ def _devices() -> list[str]:
     except (OSError, subprocess.SubprocessError):
         return [f"cpu ({platform.machine()})"]
     return listing.strip().splitlines()
+
+
+def machine() -> str:
+    """This machine in words: its processor, the cores that this process may use, and its memory."""
+    described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    model = re.search(r"(?m)^model name\s*: (.+)$", described)
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    name = model[1].strip() if model else platform.machine()
+    return f"{len(os.sched_getaffinity(0))} cores of {name}, {memory_gb:.0f} GB"
 
 
 def collect() -> dict[str, Any]:

@@ -58,6 +58,7 @@ TRAINING_LOG = pa.schema(
         ("sampler_mismatch", pa.float64()),
         ("rewards", REWARDS),
         ("phases", PHASES),
+        *[(name, pa.float64()) for name in ("host_memory_gb", "gpu_memory_gb", "gpu_utilisation")],
     ]
 )
 
@@ -137,7 +138,8 @@ SCORE = pa.schema(
 )
 
 
-ADDED = {"subset", "cluster", "phases"}  # columns that tables of earlier releases do not have; they are null there
+# Columns that tables of earlier releases do not have; they are null there
+ADDED = {"subset", "cluster", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation"}
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:

@@ -10,6 +10,8 @@ stage's rows add up to the time from the start of its trainer to its end:
                    before they write its checkpoint; that is in the rest of the step after, unless it is timed. The
                    rest of a step may be below 0 by as much as its line came late
     end            of the last step: until the process has ended
+
+With each step goes what was seen of memory and GPUs since the one before (memory_use.py).
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from frameworks import memory_use
 from system import json_lines
 
 FOLDER = "step_times"  # in the work folder; each start of the trainer has a file
@@ -32,27 +36,32 @@ class Clock:
         """Note the start of this number, which continues from a step."""
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
+        self._memory = memory_use.Watch()
         self._note("start", resumed_from)
 
     def note_step(self, step: int) -> None:
         """A step's line was printed."""
-        self._note("step", step)
+        self._note("step", step, self._memory.take())
 
     def note_end(self) -> None:
         """The trainer's process has ended."""
         self._note("end", None)
 
-    def _note(self, event: str, step: int | None) -> None:
+    def close(self) -> None:
+        """No step will follow."""
+        self._memory.end()
+
+    def _note(self, event: str, step: int | None, used: Mapping[str, float] = MappingProxyType({})) -> None:
         with self._file.open("a", encoding="ascii") as file:
-            file.write(json_lines.dump({"event": event, "step": step, "time": time.monotonic()}))
+            file.write(json_lines.dump({"event": event, "step": step, "time": time.monotonic(), "used": {**used}}))
 
 
 class Interval:
-    """The seconds until a step's line was printed, and whether they begin with the trainer's start."""
+    """The seconds until a step's line was printed, whether they begin with the trainer's start, and what was used."""
 
-    def __init__(self, seconds: float, first: bool) -> None:
+    def __init__(self, seconds: float, first: bool, used: Mapping[str, float] = MappingProxyType({})) -> None:
         """After the last step `end` is added."""
-        self.seconds, self.first, self.end = seconds, first, 0.0
+        self.seconds, self.first, self.used, self.end = seconds, first, used, 0.0
 
 
 def intervals(work: Path) -> dict[int, Interval]:
@@ -62,7 +71,7 @@ def intervals(work: Path) -> dict[int, Interval]:
         before, newest = 0.0, 0
         for note in json_lines.read(file, torn_last_line=True):
             if note["event"] == "step":
-                steps[note["step"]] = Interval(note["time"] - before, first=not newest)
+                steps[note["step"]] = Interval(note["time"] - before, not newest, note.get("used", {}))
                 newest = note["step"]
             elif note["event"] == "end" and newest:
                 steps[newest].end = note["time"] - before

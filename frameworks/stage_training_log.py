@@ -52,10 +52,11 @@ def read(
             "wall_time": elapsed if seconds else None,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
-        judged = recorded.get(step, [])
+        judged, interval = recorded.get(step, []), times.get(step)
         each = {
             "rewards": rollout_log.reward_columns(judged, names),
-            "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, times.get(step)),
+            "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, interval),
+            **(interval.used if interval else {}),
         }
         log.append(empty | metrics | position | timed | rollout_log.step_columns(judged) | each)
     _warn(run, last, logged, "nothing is logged")

@@ -73,6 +73,7 @@ def train(arguments: argparse.Namespace) -> None:
     rollouts = with_token_counts(rollouts, arguments.model)
     run_file = file_content(run.name, run.file, run.scale)
     made_from = {"scale": run.scale, "stage": stage.number, "seed": arguments.seed, "command": command.arguments}
+    made_from["machine"] = provenance.machine()
     if date := run.chat_template_kwargs.get("date_string") or chat_template.recorded_date(
         model_folder.chat_template(arguments.model)
     ):
@@ -119,10 +120,12 @@ def launch_stage(
     if resumed_from < stage.steps:
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
         command.environment[rollout_log.VARIABLE] = str(attempt.folder)
-        clock = phases.Clock(paths.work, attempt.number, resumed_from)
-        with closing(
-            Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
-        ) as trackers:
+        with (
+            closing(phases.Clock(paths.work, attempt.number, resumed_from)) as clock,
+            closing(
+                Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
+            ) as trackers,
+        ):
             monitor = trainer_process.Monitor(
                 run.name,
                 stage.steps,
@@ -134,7 +137,7 @@ def launch_stage(
                 stop_on_collapse=stop_on_collapse,
             )
             trainer_process.run(command, paths.work / "train.log", monitor)
-        clock.note_end()
+            clock.note_end()
     return command
 
 

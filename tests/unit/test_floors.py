@@ -23,7 +23,8 @@ FLOORS = (
     "analysis", "studies", "cli",
 )  # fmt: skip
 ANALYSIS = (
-    ("statistics",), ("measures", "pages"), ("claims", "compare_checkpoints", "compare_recipes"), ("report", "sweep"),
+    ("statistics",), ("measures", "pages"), ("claims", "compare_checkpoints", "compare_recipes"),
+    ("benchmark", "report", "sweep"),
 )  # fmt: skip  # the folders of analysis/, from the bottom
 SIBLINGS = {"frameworks": "adapter.py", "tasks": "task.yaml"}  # whose folders, which have this file, are independent
 

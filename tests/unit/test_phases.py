@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,9 @@ def note(
     """A start of the trainer at second 100, with its steps and its end at seconds after it."""
     times = iter([100.0, *(100 + seconds for _, seconds in events)])
     monkeypatch.setattr("time.monotonic", lambda: next(times))
-    clock = phases.Clock(work, start, resumed_from)
-    for event, _ in events:
-        clock.note_end() if event == "end" else clock.note_step(int(event))
+    with closing(phases.Clock(work, start, resumed_from)) as clock:
+        for event, _ in events:
+            clock.note_end() if event == "end" else clock.note_step(int(event))
 
 
 def test_a_step_that_is_repeated_counts_as_the_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -30,6 +31,7 @@ def test_a_step_that_is_repeated_counts_as_the_later(monkeypatch: pytest.MonkeyP
     note(monkeypatch, tmp_path, 1, 0, ("1", 10), ("2", 12), ("3", 15))  # killed
     note(monkeypatch, tmp_path, 2, 2, ("3", 7), ("4", 8), ("end", 10.5))
     steps = phases.intervals(tmp_path)
+    assert all(one.used["host_memory_gb"] > 0.01 for one in steps.values())
     read = {step: (one.seconds, one.first, one.end) for step, one in steps.items()}
     assert read == {1: (10, True, 0), 2: (2, False, 0), 3: (7, True, 0), 4: (1, False, 2.5)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
@@ -10,7 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from analysis.pages.figure_style import COLOURS, FAINT, WIDTH, legend
+from analysis.measures import phases
+from analysis.pages.figure_style import WIDTH, legend
 from analysis.pages.table_texts import Table
 from analysis.report.report_data import ReportData
 from analysis.report.section import Content, Section
@@ -18,30 +18,17 @@ from analysis.results import RunResults
 
 NAME = "phases"
 ROW, BORDER = 0.28, 1.1  # inches
-# What a framework does in one go has one name: its first word is the larger part, and gives the colour.
-KINDS = ("start-up", "sampling", "reward", "log-probabilities", "reference", "values", "advantages", "update",
-         "weight transfer", "checkpoint", "evaluation", "rest", "end")  # fmt: skip
 
 
-def seconds(run: RunResults) -> dict[str, float]:
-    """By phase, the seconds of all steps of a run; empty where its log has none, as one of an earlier release."""
-    total = Counter[str]()
-    for phases in run.log["phases"].dropna() if "phases" in run.log else ():
-        for phase in phases:
-            total[phase["name"]] += phase["seconds"]
-    return dict(total)
-
-
-def kind(phase: str) -> str:
-    """The entry of KINDS that a phase's name begins with."""
-    return next(name for name in KINDS if phase.startswith(name))
+def _seconds(run: RunResults) -> dict[str, float]:
+    return phases.seconds(run.log)
 
 
 def phases_table(runs: Sequence[RunResults]) -> Table:
     """One row per run and phase: seconds, share of the whole training, and seconds of a step."""
     rows = []
     for run in runs:
-        times, steps = seconds(run), len(run.log)
+        times, steps = _seconds(run), len(run.log)
         whole = sum(times.values())
         rows += [(run.name, phase, value, value / whole, value / steps) for phase, value in times.items()]
         rows.append((run.name, "whole training", whole, 1.0, whole / steps))
@@ -62,22 +49,22 @@ def plot_phases(runs: Sequence[RunResults]) -> Figure:
     drawn: dict[str, str] = {}
     for row, run in enumerate(reversed(runs)):
         left = 0.0
-        for phase, value in sorted(seconds(run).items(), key=lambda item: KINDS.index(kind(item[0]))):
+        for phase, value in phases.in_order(_seconds(run)):
             if value > 0:
-                drawn[kind(phase)] = colour = (*COLOURS, FAINT)[KINDS.index(kind(phase))]
+                drawn[phases.kind(phase)] = colour = phases.colour(phase)
                 axes.barh(row, value / 60, left=left, color=colour, height=0.7, linewidth=0)
                 left += value / 60
     axes.set_yticks(range(len(runs)), [run.display_name for run in reversed(runs)])
     axes.set_xlabel("minutes")
     axes.grid(visible=False, axis="y")
-    order = [name for name in KINDS if name in drawn]
+    order = [name for name in phases.KINDS if name in drawn]
     legend(figure, [Patch(facecolor=drawn[name]) for name in order], order)
     return figure
 
 
 def content(report: ReportData) -> Content | None:
     """The figure and the table, where a run's log has phases."""
-    runs = [run for run in report.trained if seconds(run)]
+    runs = [run for run in report.trained if _seconds(run)]
     return Content([phases_table(runs)], {NAME: plot_phases(runs)}) if runs else None
 
 

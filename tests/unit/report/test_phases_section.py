@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from report_runs import graded_row, log_row, make_run
 
+from analysis.measures import phases as measured
 from analysis.report.sections import phases
 from analysis.results import RunResults
 
@@ -38,7 +39,7 @@ def test_the_figure_has_a_part_for_every_phase() -> None:
 
 
 def test_a_log_of_an_earlier_release_has_none() -> None:
-    assert phases.seconds(trained(2, phases=None)) == {}
+    assert measured.seconds(trained(2, phases=None).log) == {}
 
 
 def test_every_framework_s_phases_have_a_colour() -> None:
@@ -47,4 +48,4 @@ def test_every_framework_s_phases_have_a_colour() -> None:
 
     for name in framework_names():
         for phase in adapter.load(name).timers.values():
-            assert phases.kind(phase) in phases.KINDS
+            assert measured.kind(phase) in measured.KINDS

@@ -1,0 +1,97 @@
+"""The figures of a benchmark: accuracy by time, what a step consists of, and how both grow with what was varied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from analysis.benchmark.groups import Group
+from analysis.benchmark.trainings import ONCE
+from analysis.measures import phases
+from analysis.pages import figure_style
+
+ROW, BORDER = 0.3, 1.1  # inches
+
+
+def plot(groups: Sequence[Group], accuracy: float, folder: Path) -> dict[str, str]:
+    """All figures as SVG by name, which are written to the folder, too."""
+    figure_style.set_style()
+    figures = {
+        "accuracy_by_time": plot_accuracy_by_time(groups, accuracy, folder),
+        "step_by_phase": plot_step_by_phase(groups, folder),
+    }
+    if len({group.varied_value for group in groups}) > 1:
+        figures["growth"] = plot_growth(groups, folder)
+    return figures
+
+
+def plot_accuracy_by_time(groups: Sequence[Group], accuracy: float, folder: Path) -> str:
+    """A thin line for each training, in the colour of its group; dotted, the accuracy to reach."""
+    styles = figure_style.run_styles([group.name for group in groups])
+    figure, (axes,) = figure_style.panels(1, 1, 3.0, xlabel="minutes of training")
+    for group in groups:
+        style = styles[group.name]
+        for training in group.trainings:
+            times, values = [row[1] / 60 for row in training.curve], [100 * row[2] for row in training.curve]
+            axes.plot(
+                times, values, color=style.colour, linestyle=style.dash, marker=style.marker, linewidth=1,
+                markersize=figure_style.MARKER_SIZE - 1, alpha=0.8,
+            )  # fmt: skip
+    axes.axhline(100 * accuracy, color=figure_style.FAINT, linestyle=":", linewidth=1)
+    axes.set_ylabel("right on held-out problems, %")
+    axes.set_xlim(left=0)
+    target = Line2D([], [], color=figure_style.FAINT, linestyle=":", linewidth=1)
+    figure_style.run_legend(figure, styles, [(target, f"{100 * accuracy:.1f} %")])
+    return figure_style.save(figure, folder, "accuracy_by_time")
+
+
+def plot_step_by_phase(groups: Sequence[Group], folder: Path) -> str:
+    """For each group the mean seconds of a step by phase, and of what a training has once."""
+    figure, panels = plt.subplots(
+        1, 2, figsize=(figure_style.WIDTH, ROW * len(groups) + BORDER), sharey=True, width_ratios=[3, 1]
+    )
+    drawn = set()
+    for row, group in enumerate(reversed(groups)):
+        for axes, once in zip(panels, (False, True), strict=True):
+            left = 0.0
+            for phase, value in phases.in_order(group.mean_phases(once)):
+                axes.barh(row, value, left=left, color=phases.colour(phase), height=0.7, linewidth=0)
+                left += max(value, 0.0)
+                drawn.add(phases.kind(phase))
+    for axes, label in zip(panels, ("seconds of a step", f"seconds: {' and '.join(ONCE)}"), strict=True):
+        axes.set_yticks(range(len(groups)), [figure_style.broken(group.name) for group in reversed(groups)])
+        axes.set_xlabel(label)
+        axes.grid(visible=False, axis="y")
+    order = [name for name in phases.KINDS if name in drawn]
+    figure_style.legend(figure, [Patch(facecolor=phases.colour(name)) for name in order], order)
+    return figure_style.save(figure, folder, "step_by_phase")
+
+
+def plot_growth(groups: Sequence[Group], folder: Path) -> str:
+    """Seconds of a step and peak memory by the varied value, one line for each run."""
+    lines: dict[str, list[Group]] = {}
+    for group in groups:
+        lines.setdefault(group.run, []).append(group)
+    styles = figure_style.run_styles(list(lines))
+    figure, panels = figure_style.panels(2, 2, 2.6, xlabel=groups[0].varied_key)
+    for run, members in lines.items():
+        style = styles[run]
+        numeric = all(isinstance(group.varied_value, int | float) for group in members)
+        x = [group.varied_value if numeric else position for position, group in enumerate(members)]
+        for axes, estimates in (
+            (panels[0], [group.seconds_of_step for group in members]),
+            (panels[1], [group.host_memory for group in members]),
+        ):
+            values = [estimate.value if estimate else float("nan") for estimate in estimates]
+            axes.plot(x, values, color=style.colour, linestyle=style.dash, marker=style.marker)
+            if not numeric:
+                axes.set_xticks(x, [str(group.varied_value) for group in members])
+    for axes, title in zip(panels, ("seconds of a step", "peak memory, GB"), strict=True):
+        axes.set_title(title)
+        axes.set_ylim(bottom=0)
+    figure_style.run_legend(figure, styles)
+    return figure_style.save(figure, folder, "growth")

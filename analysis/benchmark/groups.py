@@ -1,0 +1,97 @@
+"""The trainings of one run on one machine, which differ by their seed alone, and their means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from analysis.benchmark.trainings import ONCE, Training
+from analysis.statistics import mean_intervals
+from eval.statistics import Estimate
+
+
+@dataclass(frozen=True)
+class Group:
+    """Trainings with everything but the seed in common."""
+
+    name: str
+    trainings: tuple[Training, ...]
+
+    @property
+    def run(self) -> str:
+        """The run without what was varied, as readers see it."""
+        return self.name.partition(", ")[0]
+
+    @property
+    def varied_key(self) -> str:
+        """What was varied; empty if nothing was."""
+        return ", ".join(self.trainings[0].varied)
+
+    @property
+    def varied_value(self) -> Any:
+        """The value of what was varied; None if nothing, or several settings, were."""
+        values = list(self.trainings[0].varied.values())
+        return values[0] if len(values) == 1 else None
+
+    def mean_phases(self, once: bool) -> dict[str, float]:
+        """Seconds by phase, the mean over trainings: of a step, or of what a training has once."""
+        names = dict.fromkeys(name for one in self.trainings for name in one.phases if (name in ONCE) == once)
+        return {
+            name: float(np.mean([one.phases.get(name, 0.0) / (1 if once else one.steps) for one in self.trainings]))
+            for name in names
+        }
+
+    @property
+    def start_up(self) -> Estimate:
+        """Seconds until the first step begins."""
+        return mean_intervals.mean([one.phases.get("start-up", 0.0) for one in self.trainings])
+
+    @property
+    def seconds_of_step(self) -> Estimate:
+        """Each training's median step; the first steps, which compile and fill caches, do not move it."""
+        return mean_intervals.mean([float(np.median(one.seconds_of_steps)) for one in self.trainings])
+
+    @property
+    def host_memory(self) -> Estimate | None:
+        """Peak in GB."""
+        return _of_known([one.host_memory_gb for one in self.trainings])
+
+    @property
+    def gpu_memory(self) -> Estimate | None:
+        """Peak in GB, all GPUs together."""
+        return _of_known([one.gpu_memory_gb for one in self.trainings])
+
+    def rate(self, kind: str) -> Estimate | None:
+        """Sampled tokens for each second of the phases of a kind."""
+        return _of_known([one.rate(kind) for one in self.trainings])
+
+    def seconds_to(self, accuracy: float) -> Estimate | None:
+        """Until an accuracy is reached; None if a training does not reach it."""
+        return _of_known([one.seconds_to(accuracy) for one in self.trainings])
+
+    @property
+    def payers(self) -> int:
+        """How many machines or GPUs are paid for."""
+        return max(1, len(self.trainings[0].gpus))
+
+
+def _of_known(values: Sequence[float | None]) -> Estimate | None:
+    known = [value for value in values if value is not None]
+    return mean_intervals.mean(known) if len(known) == len(values) else None
+
+
+def groups_of(trainings: Sequence[Training]) -> list[Group]:
+    """Groups in the order of their first trainings; named after the machine, too, where there are several."""
+    on_machine = len({one.hardware for one in trainings}) > 1
+    members: dict[str, list[Training]] = {}
+    for one in trainings:
+        members.setdefault(f"{one.name}, on {one.hardware}" if on_machine else one.name, []).append(one)
+    return [Group(name, tuple(own)) for name, own in members.items()]
+
+
+def common_accuracy(trainings: Sequence[Training]) -> float:
+    """The highest accuracy that every training reaches at a checkpoint."""
+    return min(max(value for _, _, value in one.curve) for one in trainings)

@@ -1,0 +1,187 @@
+"""What one training cost and reached, from its stored results; and the JSON in which machines exchange it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.measures import phases
+from contracts import provenance, tables
+from contracts.paths import ResultsFolder
+from contracts.seeds import run_id
+from recipes import variants
+from recipes.runs import load_run
+from system import durable
+from system.errors import UserError
+
+FORMAT = "crosszero benchmark 1"
+ONCE = ("start-up", "end")  # phases that a training has once
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training, which had its machine to itself.
+
+    Attributes:
+        run: its name, without what was varied.
+        varied: the settings that differ from the run's file, by key.
+        seed: of the training.
+        framework: its folder in frameworks/.
+        algorithm: as in the run file.
+        model: the base model's name.
+        machine: processor, cores and memory.
+        gpus: names of the GPUs; empty without.
+        commit: of this project.
+        packages: versions, by name.
+        steps: of all stages.
+        completions_per_step: prompts times completions of each, of the first stage.
+        response_tokens: mean length of all completions; None where it is not logged.
+        phases: seconds of all steps by phase.
+        seconds_of_steps: of each step, without start-up and end.
+        curve: step, seconds from the first start to the end of that step (evaluations are not in it), and the accuracy
+            of its checkpoint on held-out problems, the mean over benchmarks.
+        host_memory_gb: peak of the training's processes; None where it was not looked at.
+        gpu_memory_gb: peak of all its GPUs together; None without a GPU.
+        gpu_utilisation: mean share of busy time; None without a GPU.
+    """
+
+    run: str
+    varied: dict[str, Any]
+    seed: int
+    framework: str
+    algorithm: str
+    model: str
+    machine: str
+    gpus: list[str]
+    commit: str
+    packages: dict[str, str]
+    steps: int
+    completions_per_step: int
+    response_tokens: float | None
+    phases: dict[str, float]
+    seconds_of_steps: list[float]
+    curve: list[tuple[int, float, float]]
+    host_memory_gb: float | None
+    gpu_memory_gb: float | None
+    gpu_utilisation: float | None
+
+    @property
+    def name(self) -> str:
+        """The run with what was varied, as readers see it."""
+        settings = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in self.varied.items())
+        return f"{self.run}, {settings}" if settings else self.run
+
+    @property
+    def hardware(self) -> str:
+        """Machine and GPUs in words."""
+        return ", ".join([f"{self.gpus.count(name)} × {name}" for name in dict.fromkeys(self.gpus)] + [self.machine])
+
+    @property
+    def seconds(self) -> float:
+        """From the trainer's start to its end."""
+        return sum(self.phases.values())
+
+    def rate(self, kind: str) -> float | None:
+        """Sampled tokens for each second of the phases of a kind; None where either is not known."""
+        seconds = sum(value for name, value in self.phases.items() if phases.kind(name) == kind)
+        if not seconds or self.response_tokens is None:
+            return None
+        return self.response_tokens * self.completions_per_step * self.steps / seconds
+
+    def seconds_to(self, accuracy: float) -> float | None:
+        """When the line between the checkpoints first reaches an accuracy; None if it never does."""
+        before: tuple[float, float] | None = None
+        for _, time, value in self.curve:
+            if value >= accuracy:
+                if before is None:
+                    return time
+                began, low = before
+                return began + (time - began) * (accuracy - low) / (value - low)
+            before = time, value
+        return None
+
+
+def read_training(results: Path, name: str, seed: int, scale: str) -> Training:
+    """Read one training.
+
+    Args:
+        results: of the scale.
+        name: of the run or of a variant of it.
+        seed: of the training.
+        scale: of the run file.
+
+    Raises:
+        UserError: a result is missing, or its log has no phases.
+    """
+    folder = ResultsFolder(results).run(run_id(name, seed))
+    run = load_run(name, scale)
+    log = tables.read(folder.training_log, tables.TRAINING_LOG).to_pandas()
+    by_phase = phases.seconds(log)
+    if not by_phase:
+        raise UserError(
+            f"{folder.training_log} should have the phases of every step, but has none: it is of an earlier release; "
+            "move it away, and train again",
+            code="log-without-phases",
+            path=str(folder.training_log),
+        )
+    record = provenance.read(folder.stage(1) / "training_log.parquet")
+    scores = tables.read(folder.scores, tables.SCORE, ["step", "avg_at_k"]).to_pandas()
+    each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
+    in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
+    past = pd.Series([sum(row.values()) - row.get("end", 0.0) for row in each], log["step"]).cumsum()
+    lengths = log["response_length_mean"].mean()
+    return Training(
+        run=variants.base_run(name),
+        varied=variants.settings(name) if variants.is_variant(name) else {},
+        seed=seed,
+        framework=run.framework,
+        algorithm=run.algorithm,
+        model=run.model,
+        machine=record.get("machine", "not recorded"),
+        gpus=[device for device in record.get("devices", []) if not device.startswith("cpu ")],
+        commit=str(record.get("git_commit") or ""),
+        packages=record.get("packages", {}),
+        steps=len(log),
+        completions_per_step=run.stages[0].batch["prompts_per_step"] * run.stages[0].batch["samples_per_prompt"],
+        response_tokens=None if pd.isna(lengths) else float(lengths),
+        phases=by_phase,
+        seconds_of_steps=in_steps,
+        curve=[
+            (int(step), float(past[step]) if step else 0.0, float(accuracy))
+            for step, accuracy in scores.groupby("step")["avg_at_k"].mean().items()
+        ],
+        **{column: _peak(log[column]) for column in ("host_memory_gb", "gpu_memory_gb")},
+        gpu_utilisation=None if log["gpu_utilisation"].isna().all() else float(log["gpu_utilisation"].mean()),
+    )
+
+
+def _peak(column: pd.Series) -> float | None:
+    return None if column.isna().all() else float(column.max())
+
+
+def write(trainings: Sequence[Training], file: Path) -> None:
+    """Write trainings for another machine's `--with`."""
+    content = {"format": FORMAT, "trainings": [asdict(training) for training in trainings]}
+    durable.write_text(file, json.dumps(content, indent=1) + "\n")
+
+
+def read(file: Path) -> list[Training]:
+    """The trainings of another machine's benchmark.json; raises UserError if it is no such file."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError
+        known = {field.name for field in fields(Training)}
+        return [Training(**{key: row[key] for key in known}) for row in content["trainings"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(
+            f"{file} should be the benchmark.json of another machine ({FORMAT}), but is not: give the file that "
+            "crosszero benchmark wrote there",
+            code="not-a-benchmark",
+            path=str(file),
+        ) from None

@@ -1,0 +1,88 @@
+"""`crosszero benchmark RUN…`: time, memory and cost to the same accuracy."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+
+import click
+
+from cli import environments, grade, graph
+from contracts.paths import ResultsFolder
+from contracts.seeds import run_id
+from system.errors import ROOT, UserError
+
+RUNS = ("crosscheck",)  # the same run through every framework
+SEEDS = "[0, 1, 2]"
+
+
+@click.command(cls=graph.WorkflowCommand)
+@graph.runs_argument
+@click.option("--vary", metavar="KEY=VALUE,VALUE,…", help="Each run with each value of a key of its file.")
+@click.option(
+    "--with", "others", multiple=True, type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    metavar="FILE", help="benchmark.json of another machine, to be shown beside.",
+)  # fmt: skip
+@click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all trainings reach.")
+@click.option("--price", type=float, help="Of an hour of a GPU, or of the machine where there is none.")
+@graph.workflow_options
+def command(
+    runs: tuple[str, ...], vary: str | None, others: tuple[str, ...], accuracy: float | None, price: float | None,
+    settings: dict[str, str], options: list[str],
+) -> None:  # fmt: skip
+    """Measure what the same run costs through each framework: time to the same accuracy, by phase, memory, money.
+
+    Without RUN: the recipe crosscheck, which is one run through all frameworks. The trainings of all seeds are made one
+    at a time, in a random order, with nothing beside them; what is there already is not made again. Then their
+    checkpoints are evaluated, and one page shows all of it, with a benchmark.json for the pages of other machines.
+    """
+    settings.setdefault("seeds", SEEDS)
+    configuration = grade.configured(**{key: json.loads(settings[key]) for key in ("scale",) if key in settings})
+    scale, seeds = configuration["scale"], json.loads(settings["seeds"])
+    names = varied(run_names(runs or RUNS, scale), vary)
+    results = ResultsFolder(ROOT / configuration["results"] / scale)
+    chosen = settings | graph.configuration({"reproduce": names})
+    trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
+    for status in train_alone([str(folder.training_log.relative_to(ROOT)) for folder in trained], chosen, options):
+        if status:
+            sys.exit(status)
+    scored = [str(folder.scores.relative_to(ROOT)) for folder in trained]
+    if (status := graph.run_target(scored[0], chosen, [*scored[1:], *options])) or "--dry-run" in options:
+        sys.exit(status)
+    page = ["--run", *names, "--seeds", *map(str, seeds), "--scale", scale, "--results", str(results.path)]
+    page += ["--output", str(results.path / "benchmark"), *(["--with", *others] if others else [])]
+    page += [f"--{key}={value}" for key, value in (("accuracy", accuracy), ("price", price)) if value is not None]
+    sys.exit(environments.run_module("base", "analysis.benchmark", page, program="crosszero benchmark"))
+
+
+def run_names(named: Sequence[str], scale: str) -> list[str]:
+    """The runs of recipes and runs that have values at a scale; those that are neither are left to the workflow."""
+    from recipes.runs import run_names
+
+    known = run_names(scale)
+    return [run for name in named for run in ([k for k in known if k.split("/")[0] == name] or [name])]
+
+
+def varied(names: Sequence[str], vary: str | None) -> list[str]:
+    """Each run with each value of `KEY=VALUE,VALUE`."""
+    from recipes import variants
+
+    if vary is None:
+        return list(names)
+    key, equals, values = vary.partition("=")
+    if not equals or not all(values.split(",")):
+        raise UserError(
+            f"--vary should be a key of the run and values, such as batch.samples_per_prompt=4,8,16, not {vary}",
+            code="bad-variation",
+        )
+    return [variants.name(name, {key: value}) for name in names for value in values.split(",")]
+
+
+def train_alone(logs: Sequence[str], settings: dict[str, str], options: Sequence[str]) -> Iterator[int]:
+    """The exit status of each training, in a random order that is the same for the same trainings."""
+    order = list(logs)
+    random.Random(" ".join(order)).shuffle(order)
+    for log in order:
+        yield graph.run_target(log, settings, options)

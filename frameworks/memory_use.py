@@ -1,0 +1,109 @@
+"""How much memory a training takes, and how busy its GPUs are, seen from outside.
+
+Memory of the host is the proportional set size of the job's processes: what several of them share, such as the
+libraries of forks, counts once in all. GPUs are those that this job sees, by NVML; all that is on them counts.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from system import fork_server
+
+GB = 1e9
+SECONDS = 1.0  # between two looks at the least
+LOOKING_SHARE = 0.005  # of the time, for looking at the most: /proc walks through the memory of each process
+
+
+def processes_below(root: int) -> list[int]:
+    """A process and all that it has started, directly or not."""
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+    members, grown = {root}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in members} - members
+        members, grown = members | more, bool(more)
+    return sorted(members)
+
+
+def host_bytes(root: int) -> int:
+    """The proportional set size of a process and all below it."""
+    total = 0
+    for pid in processes_below(root):
+        with suppress(OSError):  # it has ended, or is another user's
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            total += 1024 * sum(int(line.split()[1]) for line in rollup.split("\n") if line.startswith("Pss:"))
+    return total
+
+
+def visible_gpus() -> list[Any]:
+    """NVML's handles of the GPUs that this job sees; none where there is no NVML."""
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        names = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if names is None:
+            return [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        return [
+            pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdecimal() else pynvml.nvmlDeviceGetHandleByUUID(name)
+            for name in names.split(",")
+            if name
+        ]
+    except Exception:  # no library, no driver, or a name that it does not know: then nothing is measured
+        return []
+
+
+class Watch:
+    """Looks at memory and GPUs in a thread while a trainer runs."""
+
+    def __init__(self) -> None:
+        """Start to look."""
+        # A fork's siblings are the trainer's processes: their common parent has imported what they share.
+        self._root = os.getppid() if fork_server.is_fork() else os.getpid()
+        self._gpus = visible_gpus()
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._peaks: dict[str, float] = {}
+        self._busy: list[float] = []
+        threading.Thread(target=self._look_often, daemon=True).start()
+
+    def take(self) -> dict[str, float]:
+        """The columns since the last call: peaks in GB (of all GPUs together), and the mean share of busy GPU time."""
+        self._look()
+        with self._lock:
+            taken = dict(self._peaks)
+            if self._busy:
+                taken["gpu_utilisation"] = sum(self._busy) / len(self._busy)
+            self._peaks, self._busy = {}, []
+        return taken
+
+    def end(self) -> None:
+        """Look no more."""
+        self._ended.set()
+
+    def _look_often(self) -> None:
+        pause = SECONDS
+        while not self._ended.wait(pause):
+            began = time.thread_time()
+            self._look()
+            pause = max(SECONDS, (time.thread_time() - began) / LOOKING_SHARE)
+
+    def _look(self) -> None:
+        memory = {"host_memory_gb": host_bytes(self._root) / GB}
+        busy = []
+        if self._gpus:
+            import pynvml
+
+            memory["gpu_memory_gb"] = sum(pynvml.nvmlDeviceGetMemoryInfo(gpu).used for gpu in self._gpus) / GB
+            busy = [pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100 for gpu in self._gpus]
+        with self._lock:
+            for name, value in memory.items():
+                self._peaks[name] = max(value, self._peaks.get(name, 0.0))
+            self._busy += busy

@@ -1,0 +1,62 @@
+"""Memory of a training: what its processes have, what they share counted once, and what is on its GPUs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from frameworks import memory_use
+
+SIZE = 200_000_000
+HOLDS = f"block = bytearray({SIZE}); block[::4096] = b'x' * len(block[::4096])\n"
+WAITS = "print('ready', flush=True); input()\n"
+FORKS = "import os\nfor _ in range(3):\n    if not os.fork(): input()\n"
+
+
+@contextmanager
+def process(program: str) -> Iterator[None]:
+    """A process below this one that has come to WAITS."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert running.stdout is not None and running.stdout.readline() == "ready\n"
+        yield
+    finally:
+        running.communicate()  # closes its input, and its forks' with it
+
+
+@pytest.mark.parametrize("program", [HOLDS + WAITS, HOLDS + FORKS + WAITS], ids=["one", "forks"])
+def test_what_processes_share_counts_once(program: str) -> None:
+    before = memory_use.host_bytes(os.getpid())
+    with process(program):
+        grown = memory_use.host_bytes(os.getpid()) - before
+    assert SIZE < grown < 1.5 * SIZE
+
+
+def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = SimpleNamespace(
+        nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetHandleByUUID=lambda name: {"GPU-5": 5}[name],
+        nvmlDeviceGetCount=lambda: 8,
+        nvmlDeviceGetMemoryInfo=lambda gpu: SimpleNamespace(used=gpu * 10**9),
+        nvmlDeviceGetUtilizationRates=lambda gpu: SimpleNamespace(gpu=10 * gpu),
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5")
+    watch = memory_use.Watch()
+    watch.end()
+    used = watch.take()
+    assert used["gpu_memory_gb"] == 8.0 and used["gpu_utilisation"] == pytest.approx(0.4)
+    assert watch.take()["host_memory_gb"] > 0.01
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert memory_use.visible_gpus() == list(range(8))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-unknown")
+    assert memory_use.visible_gpus() == []
