@@ -41,7 +41,7 @@ def command(
     settings.setdefault("seeds", SEEDS)
     configuration = grade.configured(**{key: json.loads(settings[key]) for key in ("scale",) if key in settings})
     scale, seeds = configuration["scale"], json.loads(settings["seeds"])
-    names = varied(run_names(runs or RUNS, scale), vary)
+    names = varied(run_names(runs or RUNS, scale), vary, scale)
     results = ResultsFolder(ROOT / configuration["results"] / scale)
     chosen = settings | graph.configuration({"reproduce": names})
     trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
@@ -65,10 +65,8 @@ def run_names(named: Sequence[str], scale: str) -> list[str]:
     return [run for name in named for run in ([k for k in known if k.split("/")[0] == name] or [name])]
 
 
-def varied(names: Sequence[str], vary: str | None) -> list[str]:
-    """Each run with each value of `KEY=VALUE,VALUE`."""
-    from recipes import variants
-
+def varied(names: Sequence[str], vary: str | None, scale: str) -> list[str]:
+    """Each run with each value of `KEY=VALUE,VALUE`; the run itself for the value that it has."""
     if vary is None:
         return list(names)
     key, equals, values = vary.partition("=")
@@ -77,7 +75,20 @@ def varied(names: Sequence[str], vary: str | None) -> list[str]:
             f"--vary should be a key of the run and values, such as batch.samples_per_prompt=4,8,16, not {vary}",
             code="bad-variation",
         )
-    return [variants.name(name, {key: value}) for name in names for value in values.split(",")]
+    return [_variant(name, key, value, scale) for name in names for value in values.split(",")]
+
+
+def _variant(name: str, key: str, value: str, scale: str) -> str:
+    from recipes import runs, variants
+
+    variant = variants.name(name, {key: value})
+    try:
+        runs.load_run(variant, scale)
+    except UserError as error:
+        if error.code == "equal-settings":
+            return name
+        raise
+    return variant
 
 
 def train_alone(logs: Sequence[str], settings: dict[str, str], options: Sequence[str]) -> Iterator[int]:

@@ -91,6 +91,15 @@ def apply(content: dict[str, Any], variant: str, scale: str) -> dict[str, Any]:
     return content
 
 
+def value_of(content: Mapping[str, Any], key: str) -> Any:
+    """The value of a key such as `group.key` in what a run file has for one scale; None where it has none."""
+    group, _, own = key.partition(".")
+    value = content.get(group)
+    if not own or value is None:
+        return value
+    return value.get(own) if group == "native" else value_of(value, own)
+
+
 def read_value(text: str) -> Any:
     """The value of a text: a number such as 1e-6, which is none in YAML, or YAML."""
     if NUMBER.fullmatch(text):

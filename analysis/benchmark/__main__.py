@@ -116,11 +116,7 @@ def main() -> None:
     parser.add_argument("--price", type=float, help="of an hour of a GPU, or of the machine where there is none")
     parser.add_argument("--output", type=Path, required=True, help="folder for page, tables, figures, benchmark.json")
     arguments = parser.parse_args()
-    own = [
-        trainings.read_training(arguments.results, name, seed, arguments.scale)
-        for name in arguments.run
-        for seed in arguments.seeds
-    ]
+    own = trainings.read_trainings(arguments.results, arguments.run, arguments.seeds, arguments.scale)
     every = own + [one for file in arguments.others for one in trainings.read(file)]
     trainings.write(own, arguments.output / "benchmark.json")
     groups = groups_of(every)

@@ -75,11 +75,11 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
     """Seconds of a step and peak memory by the varied value, one line for each run."""
     lines: dict[str, list[Group]] = {}
     for group in groups:
-        lines.setdefault(group.run, []).append(group)
+        lines.setdefault(group.line, []).append(group)
     styles = figure_style.run_styles(list(lines))
     figure, panels = figure_style.panels(2, 2, 2.6, xlabel=groups[0].varied_key)
-    for run, members in lines.items():
-        style = styles[run]
+    for line, members in lines.items():
+        style = styles[line]
         numeric = all(isinstance(group.varied_value, int | float) for group in members)
         x = [group.varied_value if numeric else position for position, group in enumerate(members)]
         for axes, estimates in (

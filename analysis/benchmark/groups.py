@@ -15,15 +15,17 @@ from eval.statistics import Estimate
 
 @dataclass(frozen=True)
 class Group:
-    """Trainings with everything but the seed in common."""
+    """Trainings with everything but the seed in common.
+
+    Attributes:
+        name: the run, what was varied, and the machine where there are more of them.
+        line: the same without what was varied.
+        trainings: one for each seed.
+    """
 
     name: str
+    line: str
     trainings: tuple[Training, ...]
-
-    @property
-    def run(self) -> str:
-        """The run without what was varied, as readers see it."""
-        return self.name.partition(", ")[0]
 
     @property
     def varied_key(self) -> str:
@@ -85,11 +87,12 @@ def _of_known(values: Sequence[float | None]) -> Estimate | None:
 
 def groups_of(trainings: Sequence[Training]) -> list[Group]:
     """Groups in the order of their first trainings; named after the machine, too, where there are several."""
-    on_machine = len({one.hardware for one in trainings}) > 1
-    members: dict[str, list[Training]] = {}
+    machines = len({one.hardware for one in trainings})
+    members: dict[tuple[str, str], list[Training]] = {}
     for one in trainings:
-        members.setdefault(f"{one.name}, on {one.hardware}" if on_machine else one.name, []).append(one)
-    return [Group(name, tuple(own)) for name, own in members.items()]
+        place = f", on {one.hardware}" if machines > 1 else ""
+        members.setdefault((one.name + place, one.run + place), []).append(one)
+    return [Group(name, line, tuple(own)) for (name, line), own in members.items()]
 
 
 def common_accuracy(trainings: Sequence[Training]) -> float:

@@ -15,7 +15,7 @@ from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.seeds import run_id
 from recipes import variants
-from recipes.runs import load_run
+from recipes.runs import file_content, load_run
 from system import durable
 from system.errors import UserError
 
@@ -29,7 +29,7 @@ class Training:
 
     Attributes:
         run: its name, without what was varied.
-        varied: the settings that differ from the run's file, by key.
+        varied: by key, its values of the settings in which the trainings of the benchmark differ from run files.
         seed: of the training.
         framework: its folder in frameworks/.
         algorithm: as in the run file.
@@ -106,7 +106,13 @@ class Training:
         return None
 
 
-def read_training(results: Path, name: str, seed: int, scale: str) -> Training:
+def read_trainings(results: Path, names: Sequence[str], seeds: Sequence[int], scale: str) -> list[Training]:
+    """Read the trainings of some runs, or variants of runs, with each seed; raises UserError as `_read_training`."""
+    keys = sorted({key for name in names if variants.is_variant(name) for key in variants.settings(name)})
+    return [_read_training(results, name, seed, scale, keys) for name in names for seed in seeds]
+
+
+def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequence[str]) -> Training:
     """Read one training.
 
     Args:
@@ -114,12 +120,14 @@ def read_training(results: Path, name: str, seed: int, scale: str) -> Training:
         name: of the run or of a variant of it.
         seed: of the training.
         scale: of the run file.
+        keys: whose values are to be told.
 
     Raises:
         UserError: a result is missing, or its log has no phases.
     """
     folder = ResultsFolder(results).run(run_id(name, seed))
     run = load_run(name, scale)
+    content = file_content(name, run.file, scale)[scale]
     log = tables.read(folder.training_log, tables.TRAINING_LOG).to_pandas()
     by_phase = phases.seconds(log)
     if not by_phase:
@@ -137,7 +145,7 @@ def read_training(results: Path, name: str, seed: int, scale: str) -> Training:
     lengths = log["response_length_mean"].mean()
     return Training(
         run=variants.base_run(name),
-        varied=variants.settings(name) if variants.is_variant(name) else {},
+        varied={key: variants.value_of(content, key) for key in keys},
         seed=seed,
         framework=run.framework,
         algorithm=run.algorithm,
