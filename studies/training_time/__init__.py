@@ -1,1 +1,0 @@
-"""A study; see README.md."""
