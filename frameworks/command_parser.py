@@ -10,6 +10,7 @@ implied    switches of earlier releases, with what they set today
 chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
 machine    settings that concern the machine: files, logs, memory, speed; each by its name, "*" for a whole group
+gone       values of settings that the release refuses, with what it does instead
 needed     settings that a command has to state, with the default of earlier releases
 units      what the numbers of settings count
 unwritten  keys that this framework has no setting for, with what it does instead
@@ -254,8 +255,14 @@ class CommandParser(ABC):
         del settings
         return earlier
 
-    def name_in_command(self, name: str) -> str | None:
-        """A setting as a command of the pinned release writes it; None if the release has no such setting."""
+    def name_in_command(self, name: str, stated: Collection[str]) -> str | None:
+        """A setting as a command of the pinned release writes it; None if the release has no such setting.
+
+        Args:
+            name: of the setting, today's.
+            stated: by today's names, all that the command states.
+        """
+        del stated
         return name if name in self.defaults else None
 
     def needed(self, stated: Collection[str]) -> dict[str, Any]:

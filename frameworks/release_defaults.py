@@ -10,7 +10,8 @@ when    only runs with these settings rely on it: `algorithm`, or names such as 
 `watched` are the settings that can make up an objective. One that no run states, and that is neither in `defaults` nor
 in `no_effect`, is new, and could change runs as a flipped default does.
 
-`python -m frameworks.release_defaults NAME`, in the framework's environment, writes its released_settings.json.
+`python -m frameworks.release_defaults NAME`, in the framework's environment, writes its released_settings.json, and
+released_engines.json of a framework whose parser_check.py has `engines`.
 """
 
 from __future__ import annotations
@@ -120,10 +121,18 @@ def main() -> None:
     """Write every setting of the installed release with its default."""
     framework = sys.argv[1]
     with contextlib.redirect_stdout(sys.stderr):
-        released = adapter.load(framework).released_defaults()
-    content = storable_settings(released)
-    file = FOLDER / framework / "released_settings.json"
-    file.write_text(json.dumps(content, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
+        contents = stored_releases(framework)
+    for name, content in contents.items():
+        text = json.dumps(content, indent=0, ensure_ascii=False)
+        (FOLDER / framework / f"released_{name}.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def stored_releases(framework: str) -> dict[str, dict[str, Any]]:
+    """What frameworks/<name>/released_<key>.json hold of the installed release, by key; needs its environment."""
+    parser = adapter.load(framework).parser
+    engines: dict[str, dict[str, Any]] = getattr(parser, "engines", dict)()
+    of_engines = {name: {**parts, "has": storable_settings(parts["has"])} for name, parts in engines.items()}
+    return {"settings": storable_settings(parser.defaults()), **({"engines": of_engines} if engines else {})}
 
 
 def storable_settings(released: Mapping[str, Any]) -> dict[str, Any]:

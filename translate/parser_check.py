@@ -6,6 +6,7 @@ Standard input is a JSON object: `common`, the keys, and `flags`, by setting its
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -43,10 +44,17 @@ def check_accepted(framework: str, common: Mapping[str, Any], flags: Flags) -> N
         )
 
 
+def _without_braces(value: Any) -> Any:
+    """A value whose shell variables are no references to other settings, as `${name}` is to Hydra."""
+    if isinstance(value, list):
+        return [_without_braces(item) for item in value]
+    return re.sub(r"\$\{(\w+)\}", r"$\1", value) if isinstance(value, str) else value
+
+
 def main() -> None:
     """Read the settings from standard input."""
     framework, content = sys.argv[1], json.load(sys.stdin)
-    flags = {name: (value, key) for name, (value, key) in content["flags"].items()}
+    flags = {name: (_without_braces(value), key) for name, (value, key) in content["flags"].items()}
     adapter.load(framework).parser.accept(*as_run(content["common"], framework), flags)
 
 

@@ -12,6 +12,7 @@ from system.errors import UserError
 from translate.shell.interpreter import Call, Interpreter
 from translate.shell.values import BEGIN, END, NAMED, as_written
 
+_SETTING = re.compile(r"--|[+~]{0,2}\w+(\.\w+)+=")  # a word that is no program
 _NO_LAUNCHERS = (
     "echo",
     "printf",
@@ -49,7 +50,7 @@ def training_commands(
     last_options = list[str]()
 
     def training_word(arguments: list[str]) -> int | None:
-        if arguments[0].startswith("--") and interpreter.calls:
+        if _SETTING.match(arguments[0]) and interpreter.calls:
             last_options.append(arguments[0])
         if as_written(arguments[0]).rpartition("/")[2] in _NO_LAUNCHERS:
             return None

@@ -23,14 +23,19 @@ def update_settings(
     """
     translation, flags = Translation(parser.launcher_of_text(settings), parser.framework), Flags()
     lines: dict[str, Line] = {}
-    for name, value, now in todays_settings(parser, settings):
+    gone = parser.tables.get("gone", {})
+    todays = todays_settings(parser, settings)
+    all_names = list(dict.fromkeys(new for _, _, now in todays for new in now))
+    for name, value, now in todays:
         if name.startswith(EXPORTED):
             translation.exported[name.removeprefix(EXPORTED)] = str(value)
         if name.startswith(EXPORTED) or parser.is_launcher(name):
             continue
         for new, meant in now.items():
-            text, written = shortened(f"{name}={value}"), parser.name_in_command(new)
-            if written is None:
+            text, written = shortened(f"{name}={value}"), parser.name_in_command(new, all_names)
+            if why := gone.get(new, {}).get(str(meant)):
+                translation.unknown.append((text, f"{why}; left out"))
+            elif written is None:
                 reason = first_reason(parser.tables["cannot"], name) if name.startswith("--") else None
                 otherwise = f"no setting of {parser.tables['release']}, by this name"
                 translation.unknown.append((text, f"{reason or otherwise}; left out"))
@@ -41,7 +46,8 @@ def update_settings(
     stated = {line.setting.lstrip("+") for line in translation.lines}
     added = {
         name: (value, f"the default of {release}, today {parser.defaults[name]}") for name, value in earlier.items()
-        if name in parser.defaults and not parser.is_machine(name)
+        if parser.name_in_command(name, all_names) == name and not parser.is_machine(name)
+        and str(value) not in gone.get(name, {})
     }  # fmt: skip
     needed = {name: (value, "needed today") for name, value in parser.needed(stated).items()}
     for name, (value, note) in {**added, **needed}.items():

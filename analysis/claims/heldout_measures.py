@@ -65,8 +65,8 @@ def _values_of_rows(run: RunResults, step: int, benchmark: str, what: Any, rows:
     if what == CALCULATIONS:
         return np.asarray(_checked_steps(run, step, benchmark, rows)["checkable"], dtype=float)
     if isinstance(what, dict) and "all_of" in what:
-        parts = [_values_of_rows(run, step, benchmark, one, rows) for one in what["all_of"]]
-        return np.asarray(np.prod(parts, axis=0), dtype=float)
+        each = [_values_of_rows(run, step, benchmark, one, rows) for one in what["all_of"]]
+        return np.asarray(np.prod(each, axis=0), dtype=float)
     if what == RIGHT_REASONS:
         return _right_reasons(run, step, benchmark, rows)
     if isinstance(what, dict) and "fault" in what:

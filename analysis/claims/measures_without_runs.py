@@ -64,9 +64,9 @@ def rows(sets: Sequence[str]) -> Estimate:
     return Estimate(count, count, count)
 
 
-def judged(completion: str, gold: str) -> Estimate:
-    """1 if this project's verifier of mathematics takes a completion's boxed answer for right, and 0 if not: exact."""
-    (grade,) = verdicts.grade([verdicts.Item("math", gold, completion)])
+def judged(task: str, completion: str, gold: str) -> Estimate:
+    """1 if this project's verifier of a task takes a completion's boxed answer for right, and 0 if not: exact."""
+    (grade,) = verdicts.grade([verdicts.Item(task, gold, completion)])
     right = float(grade.verdict == "correct")
     return Estimate(right, right, right)
 

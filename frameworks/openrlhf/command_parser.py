@@ -69,7 +69,9 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         _read_objective(reading, ppo)
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
-                reading.note(key, reading.get(name), name, LORA["lora.r"])
+                value = reading.get(name)
+                layers = key == "lora.target_modules" and isinstance(value, str)
+                reading.note(key, [value] if layers else value, name, LORA["lora.r"])
         if not ppo:
             reading.idle |= {
                 one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")

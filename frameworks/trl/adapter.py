@@ -22,6 +22,7 @@ from frameworks import (
     training_prompts,
 )
 from frameworks.adapter import Adapter, Command, Paths
+from frameworks.lora import STATE_BYTES
 from frameworks.memory import CheckpointSize, Memory
 from frameworks.run_settings import save_interval
 from frameworks.trl import command, lora, metrics, parser_check
@@ -233,7 +234,7 @@ class TRLAdapter(Adapter):
             engine_sleeps=bool(stage.native.get("vllm_enable_sleep_mode")),
             scored_tokens=stage.rollout["max_response_tokens"],
             host=loaded * gpus / run.hardware.get("nodes", 1),  # each process loads both, before they go to its GPU
-            adapter=lora.STATE_BYTES if stage.lora else 0,
+            adapter=STATE_BYTES if stage.lora else 0,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from frameworks.trl import lora
+from frameworks import lora
 from system.errors import UserError
 
 

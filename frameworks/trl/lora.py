@@ -1,4 +1,4 @@
-"""LoRA through PEFT: TRL's options for it, and the merging of a trained adapter into an exported checkpoint.
+"""LoRA as TRL has it: its options, and which model a trained adapter is merged into.
 
 The reference model of the KL term is the base model itself with the adapter turned off, so it takes no memory.
 """
@@ -13,11 +13,10 @@ from typing import Any
 from contracts.run_file import Stage
 from frameworks import checkpoints
 from frameworks.command_settings import CommandSettings
+from frameworks.lora import ALL_LAYERS, merge_adapter
 from frameworks.run_settings import refuse
 
-ALL_LAYERS = "all-linear"
 WEIGHTS = "adapter_model.safetensors"
-STATE_BYTES = 16  # per parameter of the adapter, all in 32 bits: weights, gradients and Adam's two moments
 NF4_BYTES = 0.5625  # per frozen weight: 4 bits, and a 32-bit scale for every 64 of them
 
 
@@ -58,20 +57,6 @@ def merge(stage: Stage, adapter: Path, model: Path, output: Path) -> None:
         model = Path(json.loads((adapter / "adapter_config.json").read_text())["base_model_name_or_path"])
     merge_adapter(adapter, model, output)
     checkpoints.copy_into(checkpoints.files_beside_weights(model), output)
-
-
-def merge_adapter(adapter: Path, model: Path, output: Path) -> None:
-    """Write a model with an adapter's matrices added to its weights, in the data type of its configuration.
-
-    Weights that were frozen in 4 bits are added to in their own precision. The sum is made in 32 bits.
-    """
-    import torch
-    from peft import PeftModel
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    base = AutoModelForCausalLM.from_pretrained(model, dtype=torch.float32)
-    merged = PeftModel.from_pretrained(base, adapter).merge_and_unload()
-    merged.to(AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)
 
 
 def frozen_bytes(stage: Stage, parameters: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from contracts.run_file import Run, Stage
 from frameworks import (
     checkpoints,
+    lora,
     stop_tokens,
     tensorboard_events,
     trainer_environment,
@@ -172,7 +173,8 @@ class VerlAdapter(Adapter):
         """See Adapter; the base model's configuration, tokenizer and chat template are copied beside the weights.
 
         `verl.model_merger` merges the shards and writes bfloat16; where verl wrote whole weights too, as it does on the
-        CPU, these are taken, in the precision of training.
+        CPU without LoRA, these are taken, in the precision of training. A LoRA adapter is merged into the base model;
+        a later stage's into the frozen weights beside it.
         """
         actor = paths.native / "checkpoints" / f"global_step_{step}" / "actor"
         if not any(actor.glob("model_world_size_*.pt")):
@@ -182,7 +184,11 @@ class VerlAdapter(Adapter):
             )
         with tempfile.TemporaryDirectory(dir=output.parent) as merged:
             convert_checkpoint.verl_shards(actor, Path(merged), paths.model)
-            checkpoints.copy_into(checkpoints.weight_files(Path(merged)), output)
+            if stage.lora:
+                frozen = paths.model if stage.number == 1 else Path(merged)
+                lora.merge_adapter(Path(merged) / "lora_adapter", frozen, output)
+            else:
+                checkpoints.copy_into(checkpoints.weight_files(Path(merged)), output)
         checkpoints.copy_into(checkpoints.files_beside_weights(paths.model), output)
 
     def attention_implementations(self, run: Run, stage: Stage) -> set[str]:

@@ -17,6 +17,7 @@ from contracts import model_dimensions
 from contracts.run_file import Run, Stage
 from frameworks import adapter, run_settings, trainer_environment
 from frameworks.command_settings import CommandSettings, Flags
+from frameworks.lora import ALL_LAYERS
 from frameworks.run_settings import check_batch, check_known, choose, refuse
 from frameworks.verl import objective
 from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
@@ -50,6 +51,8 @@ OVERRIDES: dict[str, list[str]] = {
     "objective.gae_lambda": ["algorithm.lam"],
     "objective.entropy_coefficient": [f"{ACTOR}.entropy_coeff"],
     "objective.epochs_per_batch": [f"{ACTOR}.ppo_epochs"],
+    "lora.r": [f"{MODEL}.lora_rank"],
+    "lora.alpha": [f"{MODEL}.lora_alpha"],
 }
 CONVERTED = {
     "batch.prompts_per_step", "optimizer.schedule", "optimizer.adam_beta2", "optimizer.critic_warmup_steps",
@@ -58,7 +61,7 @@ CONVERTED = {
     "objective.logits_temperature", "objective.momentum_step", "objective.momentum_max", "objective.estimator",
     "objective.policy_loss", "objective.loss_length", "objective.overlong_buffer", "objective.overlong_penalty",
     "objective.dynamic_sampling", "objective.correction_form", "objective.correction_low", "objective.correction_high",
-    "rollout.engine", "rollout.stop",
+    "rollout.engine", "rollout.stop", "lora.target_modules", "lora.dropout",
 }  # fmt: skip
 MODEL_PATHS = (f"{MODEL}.path", "critic.model.path")
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
@@ -137,6 +140,7 @@ def trainer_overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     _state_files(flags, stage, seed, paths)
     _state_trainer(flags, stage, paths, scratch)
     _state_device(flags, paths.model, scratch, reference)
+    _state_lora(flags, keys)
     tensor_parallel = f"{ROLLOUT}.tensor_model_parallel_size"
     flags.state(tensor_parallel, 1)  # a model of this size fits into one device
     flags.state_native(stage, may_change=(tensor_parallel,))
@@ -164,6 +168,11 @@ def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
     if (engine := keys.get("rollout.engine", "vllm-colocated")) != "vllm-colocated":
         text = f": verl samples with vllm-colocated here, not {engine}"
         raise refuse(run, "rollout.engine", text, "value-not-in-framework")
+    for key in keys if run.algorithm == "ppo" else ():
+        if key.startswith("lora."):
+            raise refuse(run, key, ": a critic would be trained whole beside LoRA; remove one", "settings-conflict")
+    if keys.get("lora.dropout"):
+        raise refuse(run, "lora.dropout", ": verl has none; remove it", "value-not-in-framework")
     running = keys.get("objective.scale_rewards") == "running"
     for key in ("objective.momentum_step", "objective.momentum_max"):
         if running and key not in keys:
@@ -189,6 +198,16 @@ def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:
             flags.state(f"{optimizer}.betas", [0.9, keys["optimizer.adam_beta2"]], "optimizer.adam_beta2")
     if warmup := keys.get("optimizer.critic_warmup_steps"):  # verl counts to the first step that trains the policy
         flags.state("trainer.critic_warmup", warmup + 1, "optimizer.critic_warmup_steps")
+
+
+def _state_lora(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """Which layers have LoRA; the critic, and so its LoRA, is refused."""
+    if "lora.r" not in keys:
+        return
+    layers = keys["lora.target_modules"]
+    flags.state(f"{MODEL}.target_modules", ALL_LAYERS if layers == [ALL_LAYERS] else layers, "lora.target_modules")
+    if flags.run.device == "cpu":  # whole weights beside the shards would have the adapter's names
+        flags.state(f"{ACTOR}.checkpoint.save_contents", ["model", "optimizer", "extra"], "lora")
 
 
 def _state_files(flags: CommandSettings, stage: Stage, seed: int, paths: adapter.Paths) -> None:

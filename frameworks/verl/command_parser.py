@@ -24,6 +24,8 @@ OWN = (
     "objective.clip_ratio",
     "objective.clip_ratio_high",
     "objective.dual_clip",
+    "lora.r",
+    "lora.alpha",
     "optimizer.warmup_ratio",
     "rollout.max_response_tokens",
     "rollout.top_k",
@@ -54,7 +56,7 @@ class VerlCommandParser(command_parser.CommandParser):
         "seed": "data.seed",
         "epochs": "trainer.total_epochs",
     }
-    one_to_one, lora = verl.OVERRIDES, LORA
+    one_to_one = verl.OVERRIDES
     estimators: ClassVar = {
         "gae": "gae", "grpo": "group", "grpo_vectorized": "group", "rloo_vectorized": "rloo",
         **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},
@@ -84,7 +86,9 @@ class VerlCommandParser(command_parser.CommandParser):
         _read_objective(reading, ppo)
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
-                reading.note(key, reading.get(name), name, LORA["lora.r"])
+                value = reading.get(name)
+                layers = key == "lora.target_modules" and isinstance(value, str)
+                reading.note(key, [value] if layers else value, name, LORA["lora.r"])
             reading.note("lora.dropout", 0.0, LORA["lora.r"])
 
     def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -100,10 +104,12 @@ class VerlCommandParser(command_parser.CommandParser):
             return {other: value for other, value in earlier.items() if other != name}
         return earlier
 
-    def name_in_command(self, name: str) -> str | None:
+    def name_in_command(self, name: str, stated: Collection[str]) -> str | None:
         """See CommandParser; a setting in a group that is empty by default is added, which Hydra writes with a +."""
-        parts, engine = name.split("."), self.engine_of(name)
-        known = {**self.defaults, **(self.engines[engine] if engine else {})}
+        parts, engine, known = name.split("."), self.engine_of(stated), dict(self.defaults)
+        if engine:
+            known |= self.engines[engine]["has"]
+            known = {one: value for one, value in known.items() if one not in self.engines[engine]["lacks"]}
         if name in known or name.startswith("hydra."):
             return name
         above = [".".join(parts[:count]) for count in range(1, len(parts))]
@@ -117,13 +123,13 @@ class VerlCommandParser(command_parser.CommandParser):
         """By engine other than the default one, its own settings with their defaults."""
         return dict(json.loads(ENGINES.read_text(encoding="utf-8")))
 
-    def engine_of(self, name: str) -> str | None:
-        """The engine that a setting belongs to, if it is not the default one."""
-        return next((engine for engine in self.engines if f".{engine}." in name), None)
+    def engine_of(self, stated: Collection[str]) -> str | None:
+        """The engine that settings belong to, if it is not the default one."""
+        return next((engine for name in stated for engine in self.engines if f".{engine}." in name), None)
 
     def needed(self, stated: Collection[str]) -> dict[str, Any]:
         """See CommandParser; settings of another engine need it to be chosen."""
-        engine = next(filter(None, map(self.engine_of, stated)), None)
+        engine = self.engine_of(stated)
         return {**super().needed(stated), **({"model_engine": engine} if engine else {})}
 
     def several_datasets(self, names: list[Any]) -> Any:

@@ -1,12 +1,14 @@
 """What verl keeps in memory: FSDP with Adam, weights and optimiser in single precision, offloaded where asked.
 
-The reference model, too, is in single precision (`fsdp_config.model_dtype`, float32 by default for each role).
+The reference model, too, is in single precision (`fsdp_config.model_dtype`, float32 by default for each role). With
+LoRA it is the policy without its adapter.
 """
 
 from __future__ import annotations
 
 from contracts.run_file import Run, Stage
-from frameworks.memory import Memory, has_reference, longest_sequence, reference_bytes
+from frameworks.lora import STATE_BYTES
+from frameworks.memory import Memory, has_reference, longest_sequence
 
 ACTOR, CRITIC, REFERENCE = "actor_rollout_ref.actor.fsdp_config", "critic.fsdp", "actor_rollout_ref.ref.fsdp_config"
 # Bytes per parameter, divided over the GPUs: weights and gradients 4 each, Adam's two moments 8.
@@ -25,22 +27,26 @@ def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         kept = sum(size for what, size in bytes_each.items() if not stage.native.get(f"{part}.{what}"))
         return kept * parameters / gpus
 
+    train_bytes, of_model = WHOLE, {"param_offload": WEIGHTS, "optimizer_offload": ADAM}
+    if stage.lora:
+        train_bytes, of_model = WEIGHTS, {"param_offload": WEIGHTS}
     trained = (ACTOR, CRITIC) if run.algorithm == "ppo" else (ACTOR,)
-    of_model = {"param_offload": WEIGHTS, "optimizer_offload": ADAM}
     resident = [stays(part, of_model) for part in trained]
-    reference = stays(REFERENCE, {"param_offload": WEIGHTS}) * has_reference(stage)
-    whole = len(trained) * (WEIGHTS + ADAM) * parameters / gpus + reference_bytes(stage, parameters, WEIGHTS) / gpus
+    own_reference = has_reference(stage) and not stage.lora
+    reference = stays(REFERENCE, {"param_offload": WEIGHTS}) * own_reference
+    whole = (len(trained) * sum(of_model.values()) + WEIGHTS * own_reference) * parameters / gpus
     per_node = gpus / run.hardware.get("nodes", 1)
     longest = longest_sequence(stage)
     gathered = GATHERED * parameters if run.hardware.get("sharding") == "zero2" else 0.0
     return Memory(
         # One model trains at a time, whole, while what is not offloaded of the other stays.
-        training=WHOLE * parameters / gpus + sum(resident) - min(resident) + reference + gathered,
+        training=train_bytes * parameters / gpus + sum(resident) - min(resident) + reference + gathered,
         generating=sum(resident) + reference,
         engine_share=float(stage.native.get("actor_rollout_ref.rollout.gpu_memory_utilization", 0.5)),
         engine_sleeps=True,
         scored_tokens=longest,
         # At most: models without tied embeddings are loaded by one process of a node and not by all.
         host=per_node * (WEIGHTS * parameters + whole - sum(resident) - reference),
+        adapter=STATE_BYTES / gpus if stage.lora else 0.0,
         pass_tokens=max(longest, int(stage.native.get(*PASS_TOKENS))) if stage.native.get(DYNAMIC) else None,
     )

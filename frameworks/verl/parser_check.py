@@ -79,19 +79,37 @@ def _compose_and_check(flags: Flags) -> None:
         if path != "critic" or need_critic(config):
             omega_conf_to_dataclass(OmegaConf.select(config, path))
     validate_config(config=config, use_reference_policy=need_reference_policy(config), use_critic=need_critic(config))
-    if "reward.custom_reward_function.path" in flags and not callable(get_custom_reward_fn(config)):
+    rewards = str(flags.get("reward.custom_reward_function.path", ("", ""))[0])
+    if rewards.startswith("pkg://") and not callable(get_custom_reward_fn(config)):  # a file is where training starts
         raise ValueError("reward.custom_reward_function is not a function")
     _check_what_verl_finds_late(config)
 
 
-def defaults() -> dict[str, Any]:
+def defaults(*overrides: str) -> dict[str, Any]:
     """What verl takes for each setting that is not overridden; a reference to another setting as it is written."""
     from hydra import compose, initialize_config_module
     from omegaconf import OmegaConf
 
     with initialize_config_module("verl.trainer.config", version_base=None):
-        composed = OmegaConf.to_container(compose("ppo_trainer"), resolve=False)
+        composed = OmegaConf.to_container(compose("ppo_trainer", overrides=list(overrides)), resolve=False)
     return dict(_leaves(composed))
+
+
+def engines() -> dict[str, dict[str, Any]]:
+    """By engine other than the default one, the settings that it alone has, and the names of those that it lacks."""
+    import verl.trainer.config
+
+    usual = defaults()
+    (folder,) = verl.trainer.config.__path__
+    names = sorted(file.stem for file in Path(folder, "model_engine").glob("*.yaml"))
+    of_engines = {name: defaults(f"model_engine={name}") for name in names if name != usual["model_engine"]}
+    return {
+        name: {
+            "has": {setting: value for setting, value in settings.items() if setting not in usual},
+            "lacks": sorted(usual.keys() - settings.keys()),
+        }
+        for name, settings in of_engines.items()
+    }
 
 
 def objectives() -> dict[str, list[str]]:

@@ -33,7 +33,8 @@ with contextlib.redirect_stdout(sys.stderr):
     differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
                    release_defaults.unknown_settings(name, released),
                    translation.outdated_entries(command_parser.load(name), released),
-                   adapter.load(name).parser.objectives()]
+                   adapter.load(name).parser.objectives(),
+                   release_defaults.stored_releases(name).get("engines")]
 print(json.dumps(differences))
 """
 COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
@@ -49,10 +50,13 @@ def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    drifts, unknown, untrue, objectives = json.loads(done.stdout.strip().split("\n")[-1])
+    drifts, unknown, untrue, objectives, engines = json.loads(done.stdout.strip().split("\n")[-1])
     assert not drifts, f"frameworks/{framework}/defaults.yaml: " + "; ".join(drifts)
     assert not untrue, f"frameworks/{framework}/command_parser.yaml: " + "; ".join(untrue)
     parser, formulas = command_parser.load(framework), read_yaml(ROOT / "frameworks" / "objectives.yaml")
+    assert engines == getattr(parser, "engines", None), (
+        f"python -m frameworks.release_defaults {framework} is to be run"
+    )
     for kind, named in (("estimators", parser.estimators), ("losses", parser.losses)):
         assert set(objectives[kind]) == set(named), f"{framework}'s {kind} are {objectives[kind]}"
         assert set(named.values()) <= formulas[kind].keys()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,35 @@ def test_weights_of_4_bits_without_a_gpu_are_refused() -> None:
         flags(changed(DEMO, r=1, alpha=1, target_modules=["all-linear"], bits=4))
 
 
-@pytest.mark.parametrize("name", ["drgrpo/qwen2.5-math-7b", "demystify/qwen2.5-math-7b-classic"])
-def test_frameworks_without_it_refuse_it(name: str) -> None:
-    run = changed(load_run(name, "demo"), r=1, alpha=1, target_modules=["all-linear"])
+def test_a_framework_without_it_refuses_it() -> None:
+    run = changed(load_run("demystify/qwen2.5-math-7b-classic", "demo"), r=1, alpha=1, target_modules=["all-linear"])
     with refused("setting-not-in-framework", key="lora.r"):
         flags(run)
+
+
+def test_its_settings_in_verl() -> None:
+    grpo, ppo = load_run("drgrpo/qwen2.5-math-7b", "demo"), load_run("tinyzero/ppo-3b", "demo")
+    everywhere: dict[str, Any] = {"r": 8, "alpha": 16, "target_modules": ["all-linear"]}
+    stated, saved = flags(changed(grpo, **everywhere)), "actor_rollout_ref.actor.checkpoint.save_contents"
+    names = [f"actor_rollout_ref.model.{name}" for name in ("lora_rank", "lora_alpha", "target_modules")]
+    assert [stated[name] for name in names] == [8, 16, "all-linear"]
+    assert saved in flags(grpo) and stated[saved] == ["model", "optimizer", "extra"]
+    listed = flags(changed(grpo, **everywhere | {"target_modules": ["q_proj", "v_proj"]}))
+    assert listed[names[2]] == ["q_proj", "v_proj"]
+    for code, run in (
+        ("value-not-in-framework", changed(grpo, **everywhere, dropout=0.1)),
+        ("setting-not-in-framework", changed(grpo, **everywhere, bits=4)),
+        ("settings-conflict", changed(ppo, **everywhere)),
+    ):
+        with refused(code):
+            flags(run)
+
+
+def test_in_verl_it_takes_less_memory() -> None:
+    whole = load_run("drgrpo/qwen2.5-math-7b", "full")
+    run = changed(whole, r=32, alpha=32, target_modules=["all-linear"])
+    small, large = (gpu_memory.estimate_stage(one, one.stages[0], 80) for one in (run, whole))
+    assert small and large and small.state < 0.7 * large.state
 
 
 def test_a_run_without_it_has_the_same_settings_as_before_there_was_any() -> None:

@@ -347,6 +347,7 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
         ("python main_ppo.py a.b=1", "verl", {"variables": ["N"]}, "no-assignment"),
         ("trl grpo --config gone.yaml", "trl", {}, "missing-file"),
         ("python train_ppo_ray.py --x 1 \\\n# a comment \\\n--y 2", "openrlhf", {}, "command-cut-off"),
+        ("python main_ppo.py a.b=1 \\  # a comment\nc.d=2", "verl", {}, "command-cut-off"),
         ("trl grpo --num_generations 8 --per_device_train_batch_size 3", "trl", {}, "batch-does-not-divide"),
         ("python main_ppo.py algorithm.adv_estimator=gae", "verl", {"target": "trl"}, "one-completion-per-prompt"),
         ("crosscheck/trl", "run-file", {"stage": 2}, "no-such-stage"),
@@ -418,7 +419,7 @@ def test_a_text_without_a_training_is_no_configuration_of_defaults(text: str) ->
 def test_lora_is_translated_with_its_rank_and_scale(source: str, target: str) -> None:
     stated = {
         "verl": {"actor_rollout_ref.model.lora_rank": 24, "actor_rollout_ref.model.lora_alpha": 48},
-        "openrlhf": {"lora_rank": 24, "lora_alpha": 48},
+        "openrlhf": {"lora_rank": 24, "lora_alpha": 48, "advantage_estimator": "group_norm"},
         "trl": {"use_peft": True, "lora_r": 24, "lora_alpha": 48, "lora_dropout": 0.0},
     }
     values_by_key = {
@@ -465,6 +466,15 @@ def test_a_script_in_the_same_framework_keeps_every_setting(estimator: str) -> N
         "python train_ppo_ray.py --pretrain a --advantage_estimator rloo --lora_rank 8", "openrlhf", "openrlhf"
     )
     assert "--algo.advantage.estimator rloo" in old and "--ds.lora.rank 8" in old
+
+
+def test_a_value_that_the_release_refuses_is_named_and_left_out() -> None:
+    stated = run_command("python main_ppo.py trainer.nnodes=1 actor_rollout_ref.rollout.mode=sync", "verl", "verl")
+    by_default = run_command("python main_ppo.py trainer.nnodes=1", "verl", "verl", release="0.5.0")
+    assert "rollout.mode=sync: since verl 0.7" in stated
+    for page in (stated, by_default):
+        settings = page[page.index("settings=(") :]
+        assert ".rollout.mode" not in settings and "trainer.nnodes=1" in settings
 
 
 def test_a_setting_of_an_empty_group_is_added_to_it() -> None:

@@ -100,12 +100,12 @@ class Condition:
 
     def _searched(self, pattern: str, text: str) -> Decision:
         try:
-            found = re.search(pattern, text)
+            match = re.search(pattern, text)
         except re.error:
             return None
-        if found:
-            self.expansion.state.assign("BASH_REMATCH", [found[0], *(group or "" for group in found.groups())])
-        return bool(found)
+        if match:
+            self.expansion.state.assign("BASH_REMATCH", [match[0], *(group or "" for group in match.groups())])
+        return bool(match)
 
     def _of_one(self, sign: str, raw: str) -> Decision:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""

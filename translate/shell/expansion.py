@@ -59,8 +59,8 @@ def split_words(text: str, separators: str) -> list[str | None]:
     if not signs:
         return [word or None for word in re.split(f"[{white}]+", text)] if white else [text]
     around = f"[{white}]*" if white else ""
-    words: list[str | None] = [*re.split(f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else ""), text)]
-    return [*words[:-1], words[-1] or None]
+    parts: list[str | None] = [*re.split(f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else ""), text)]
+    return [*parts[:-1], parts[-1] or None]
 
 
 class Expansion:

@@ -212,8 +212,8 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
             if not word.endswith("d"):
                 next(rest, "")
         elif word == "-ra" or word == "-a":
-            words = split_words((text or "").strip("\n"), shell.expansion.separators)
-            known = [word for word in words if word is not None]
+            parts = split_words((text or "").strip("\n"), shell.expansion.separators)
+            known = [part for part in parts if part is not None]
             shell.state.assign(next(rest, "REPLY"), known if text is not None else [unknown("$REPLY")])
             return Outcome()
         elif not word.startswith("-"):
@@ -246,15 +246,15 @@ def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
         for one in (name, "OPTARG", "OPTIND"):
             state.assign(one, unknown(f"${one}"))
         return Outcome(None)
-    words, index = arguments[3:] or state.positional, int(state.text("OPTIND") or 1)
-    word, at = words[index - 1] if index <= len(words) else "", int(state.text(_IN_WORD) or 1)
+    options, index = arguments[3:] or state.positional, int(state.text("OPTIND") or 1)
+    word, at = options[index - 1] if index <= len(options) else "", int(state.text(_IN_WORD) or 1)
     if not re.match(r"-.", word) or word == "--":
         state.assign("OPTIND", str(index + (word == "--")))
         return Outcome(False)
     letter = word[at] if re.search(rf"(?<!^:)[{re.escape(word[at])}]", letters) else "?"
     takes, is_last = f"{letter}:" in letters, at + 1 >= len(word)
     if takes:
-        state.assign("OPTARG", word[at + 1 :] or (words[index] if index < len(words) else ""))
+        state.assign("OPTARG", word[at + 1 :] or (options[index] if index < len(options) else ""))
     ends = takes or is_last
     state.assign("OPTIND", str(index + ends + (takes and is_last)))
     state.assign(_IN_WORD, "1" if ends else str(at + 1))

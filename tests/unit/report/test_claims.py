@@ -109,7 +109,7 @@ MEASURED: dict[str, tuple[dict[str, Any], float]] = {
     "advantage": ({"measure": "advantage", "rewards": [1, 1, -1, -1], "position": 0}, 0.75**0.5),
     "equal": ({"measure": "advantage", "rewards": [1, 1], "position": 0}, 0.0),
     "both": ({"measure": "heldout", **A, "step": 20, "what": {"all_of": ["reflection", "correct"]}}, 0.5),
-    "judged": ({"measure": "judged", "completion": r"\boxed{2/4}", "gold": "0.5"}, 1.0),
+    "judged": ({"measure": "judged", "task": "math", "completion": r"\boxed{2/4}", "gold": "0.5"}, 1.0),
     "reach": ({"measure": "kl_reach", "kl_in": "reward", "gae_lambda": 0.95}, 1.0),
     "rows": ({"measure": "rows", "sets": ["gsm8k", "aime24"]}, 1349.0),
     "listed": ({**KL_SIGN, "run_file": "tinyzero/grpo-3b"}, 1.0),
@@ -361,7 +361,7 @@ def _exactly(value: float) -> Estimate:
 
 OTHERWISE: dict[str, Callable[..., Estimate]] = {
     "rows": lambda sets: _exactly(100.0),
-    "judged": lambda completion, gold: _exactly(0.5),
+    "judged": lambda task, completion, gold: _exactly(0.5),
     "kl_reach": lambda kl_in, gae_lambda: _exactly(0.5),
     "listed_deviation": lambda run_file, deviation: _exactly(0.0),
     "kl_bias": lambda estimator, shift: _exactly(0.0 if estimator == "k2" else 0.5),
