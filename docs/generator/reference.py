@@ -107,7 +107,7 @@ def configuration() -> list[str]:
     ]
     return [
         "# Keys of the configuration", "",
-        "Each can be set with `--config KEY=VALUE` after a target of `snakemake`. ",
+        "Each can be set for one command with `--config KEY=VALUE`. ",
         "`cluster.…` stands in profiles/slurm/cluster.yaml.", "",
         *table(("key", "values", "in the file", "meaning"), rows),
     ]  # fmt: skip
@@ -268,8 +268,9 @@ def conformance() -> list[str]:
     """What each installed release computes otherwise, and what it cannot express."""
     return [
         "# Conformance", "",
-        "`snakemake conformance` puts the same tensors through each release's own functions. This is the registry of",
-        "what differs by more than 1e-6 from a float64 reference (conformance/differences.yaml).", "",
+        "`crosszero conformance` puts the same tensors through each release's own functions. This is the registry of",
+        "what differs by more than 1e-6 from a float64 reference (conformance/differences.yaml). polgrad is no framework:",
+        "it is a library of losses and advantages without a trainer, written by others, and so a second reference.", "",
         registry_tables(),
     ]  # fmt: skip
 

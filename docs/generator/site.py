@@ -22,6 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 REFERENCE = ROOT / "work" / "docs" / "reference"  # docs.generator.reference wrote it
 LINK = re.compile(r"(?<!`)\[([^][]*(?:\[[^]]*\][^][]*)*)\]\((?!\w+:)([^)#\s]+)(#[^)\s]*)?\)")
+COMMANDS = re.compile(
+    r"^```\n(?=(?:crosszero|snakemake|make|python3?(?:\.\d+)?|git) )(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 log = logging.getLogger("mkdocs.hooks.site")  # a warning ends a strict build
 
 
@@ -81,8 +84,13 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def as_shell(block: re.Match[str]) -> str:
+    """A block of commands, in the language of the shell; what lines up its comments is left out, since lines wrap."""
+    return f"```sh\n{re.sub(r' {2,}# ', '  # ', block[1])}```"
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Point the links of a page at the files of the site, and the words of the glossary at the glossary."""
+    """Point links at the files of the site, words of the glossary at the glossary, and mark commands as such."""
 
     def point(match: re.Match[str]) -> str:
         path = target(page.file.src_uri, match[2])
@@ -91,7 +99,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return f"[{match[1]}]({posixpath.relpath(uri(path), posixpath.dirname(page.file.src_uri))}{match[3] or ''})"
 
     address = page.file.src_uri
-    markdown = LINK.sub(point, markdown)
+    markdown = COMMANDS.sub(as_shell, LINK.sub(point, markdown))
     if address == "glossary.md":
         return glossary.with_anchors(markdown)
     if address.startswith(("project/", "reference/")):

@@ -17,7 +17,7 @@ def figures_table(claimed: Table) -> Table:
     figures = read_csv(FIGURES, text=True)
     ours = claimed.data.set_index("id")[["measured", "verdict"]]
     data = figures.join(ours, on="claim").fillna("")
-    texts = data.assign(line="line " + data["line"]).replace("", "–").drop(columns="claim")
+    texts = data.replace("", "–").drop(columns="claim")
     return Table("document_figures", data, texts)
 
 
