@@ -144,9 +144,9 @@ def report_text(
         markdown(difference_frame(results, arguments.paired_seeds)),
         f"Rule: {RULE_TEXTS[arguments.rule].format(steps=steps)}. "
         "A verdict holds for new seeds and new problems: "
-        f"{'the test has' if arguments.paired_seeds else 'both tests have'} to find it after Holm's correction at "
-        f"{arguments.alpha:g}. detectable: the true difference found with 80 % power (none: no possible one is), "
-        "which counts that few seeds say little of their spread.",
+        f"{'the test has' if arguments.paired_seeds else 'both tests have'} to find it, and so has that for these very "
+        f"seeds, after Holm's correction at {arguments.alpha:g}. detectable: the true difference found with 80 % power "
+        "(none: no possible one is), which counts that few seeds say little of their spread.",
         pairing,
     ]
     if min(seeds for line in results for seeds in line.seeds) == 2:
@@ -161,7 +161,8 @@ def report_text(
         of_sample = 1e-5 * cost.amount if arguments.sample_cost is None else arguments.sample_cost
         parts += ["\nStandard deviations on one problem, in points:\n", markdown(components)]
         parts += [
-            f"Runs and samples that find a difference of {arguments.difference:g} points, the cheapest for both sides "
+            f"Runs and samples that find a difference of {arguments.difference:g} points if these are the true ones, "
+            f"{'seeds not paired, ' if arguments.paired_seeds else ''}the cheapest for both sides "
             f"(a training costs {cost.amount:.3g}, a completion {of_sample:.2g}; in {cost.unit}):\n"
         ]
         parts += [

@@ -37,7 +37,8 @@ def expected_noise(parts: Components, seeds: int, problems: int, repeats: int) -
     """
     rest = parts.seed_problem + parts.sampling / repeats
     of_problems = 2 * parts.recipe_problem / problems
-    return recipe_power.Noise((seeds, seeds), parts.seed + rest / problems, of_problems, problems - 1.0)
+    of_these_seeds = of_problems + 2 * rest / (problems * seeds)
+    return recipe_power.Noise((seeds, seeds), parts.seed + rest / problems, of_problems, problems - 1.0, of_these_seeds)
 
 
 def cheapest(

@@ -66,6 +66,7 @@ class RecipeResult:
     seeds: tuple[int, int]
     welch: Test
     crossed: Test
+    these_seeds: Test
     components: Components | None
     detectable: float
     p_adjusted: float = 1.0
@@ -73,8 +74,9 @@ class RecipeResult:
 
     @property
     def p_value(self) -> float:
-        """Of this line alone: both tests have to find it, with two seeds on a side at a third of the level."""
-        return min(1.0, penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value))
+        """Of this line alone: all tests have to find it, those over seeds at a third of the level if a side has two."""
+        over_seeds = penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value)
+        return min(1.0, max(over_seeds, self.these_seeds.p_value))
 
     @property
     def detectable_text(self) -> str:
@@ -152,7 +154,14 @@ def mean_over_seeds(parts: Sequence[Floats], confidence: float = 0.95, limit: fl
         pieces.append((problem_variance / len(parts) ** 2, n - 1))
     value = float(by_seed.mean())
     half = math.sqrt(sum(variance * float(stats.t.ppf(edge, df)) ** 2 for variance, df in pieces))
+    these_seeds = _satterthwaite_test(value, _problems_alone([part.mean(axis=0) for part in parts]))
+    half = max(half, float(stats.t.ppf(edge, these_seeds.df)) * these_seeds.error)  # seeds may be alike by luck
     return Estimate(value, max(-limit, value - half), min(limit, value + half))
+
+
+def _problems_alone(parts: Sequence[Floats]) -> list[tuple[float, float]]:
+    """Variance of the mean over benchmarks of values by problem, for these seeds, whose noise is in the values."""
+    return [(float(part.var(ddof=1)) / len(part) / len(parts) ** 2, len(part) - 1.0) for part in parts]
 
 
 def difference_over_seeds(parts: Sequence[tuple[Floats, Floats]], confidence: float = 0.95) -> Estimate:
@@ -255,15 +264,16 @@ def compare(
 ) -> list[RecipeResult]:
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
 
-    A verdict needs both tests: Welch's on the means of seeds, and that of crossed random effects. With two seeds on a
-    side, p-values are tripled (`penalty`).
+    A verdict needs Welch's test on the means of seeds and that of crossed random effects, with p-values tripled where a
+    side has two seeds (`penalty`), and a paired t test over problems for these very seeds: few seeds may be alike by
+    luck, and the tests over seeds then have too small an error.
 
     Args:
         a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).
         b: likewise of recipe B, with the same benchmarks, problems and repeats.
         alpha: chance of any false verdict over all lines.
         paired: run s of both recipes has the same training seed, so that the differences of these pairs are compared
-            with each other. Both tests are then the same.
+            with each other. Both tests over seeds are then the same.
 
     Raises:
         UserError: a side has fewer than two runs, or problems or repeats differ.
@@ -303,11 +313,14 @@ def _compared_line(
             pieces = _seeds_alone(runs, variances is _crossed_variances)
         problems = [(variance / count**2, df) for *_, (variance, df) in by_part]
         tests.append(_satterthwaite_test(means[1] - means[0], [*pieces, *problems]))
+    these_seeds = _satterthwaite_test(means[1] - means[0], _problems_alone([_gaps(part) for part in parts]))
     numbers = tuple(map(len, sides[0]))
     by_problems, seed = _satterthwaite_test(0.0, problems), pieces[0][0] / sum(1 / number for number in numbers)
-    noise = recipe_power.Noise(numbers, seed, by_problems.error**2, by_problems.df, estimated=True)
+    noise = recipe_power.Noise(
+        numbers, seed, by_problems.error**2, by_problems.df, these_seeds.error**2, estimated=True
+    )
     return RecipeResult(
-        name, (means[0], means[1]), (len(parts[0][0]), len(parts[0][1])), tests[0], tests[1], spreads,
+        name, (means[0], means[1]), (len(parts[0][0]), len(parts[0][1])), tests[0], tests[1], these_seeds, spreads,
         recipe_power.detectable(noise, alpha),
     )  # fmt: skip
 

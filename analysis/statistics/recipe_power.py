@@ -1,7 +1,7 @@
-"""The power of the recipes' test: both of its parts have to find a difference, each with a variance of few seeds.
+"""The power of the recipes' test: all of its parts have to find a difference, two with a variance of few seeds.
 
 The estimated variances are drawn (chi-squared), and the share of draws with a verdict is the power. A formula with one
-noncentral t distribution is too high where few seeds are, because the two tests disagree there.
+noncentral t distribution is too high where few seeds are, because the tests disagree there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class Noise(NamedTuple):
         seed: variance of a training's mean accuracy, or of the difference in a pair.
         problems: variance that the choice of problems gives the difference.
         problem_df: degrees of freedom of its estimate.
+        these_seeds: variance of the difference over new problems for these seeds, by a test that has to find it too.
         estimated: whether both variances are estimates by these seeds and problems. The true ones may be larger, with
             two seeds much, and the power is the mean over what they may be: over many comparisons it is kept.
     """
@@ -34,6 +35,7 @@ class Noise(NamedTuple):
     seed: float
     problems: float
     problem_df: float
+    these_seeds: float = 0.0
     estimated: bool = False
 
 
@@ -43,22 +45,23 @@ def _ratios(df: float, number: int) -> Floats:
 
 
 def _draws(noise: Noise, alpha: float) -> tuple[Floats, Floats]:
-    """The observed differences from which on both tests find one, and the deviations of observed differences."""
+    """The observed differences from which on all tests find one, and the deviations of observed differences."""
     df, share = float(sum(noise.seeds) - len(noise.seeds)), sum(1 / count for count in noise.seeds)
     true_seed, true_problems = np.full(DRAWS, noise.seed), np.full(DRAWS, noise.problems)
     if noise.estimated:
         true_seed, true_problems = true_seed / _ratios(df, 0), true_problems / _ratios(noise.problem_df, 1)
     drawn = [true_seed * _ratios(count - 1, side) for side, count in enumerate(noise.seeds, start=3)]
-    problems = true_problems * _ratios(noise.problem_df, 2)
+    over_problems = _ratios(noise.problem_df, 2)
+    problems, these_seeds = true_problems * over_problems, noise.these_seeds * over_problems
     pooled = sum((count - 1) * one for count, one in zip(noise.seeds, drawn, strict=True)) / df
     welch = [(one / count, count - 1.0) for count, one in zip(noise.seeds, drawn, strict=True)]
-    both = []
+    edges = [stats.t.ppf(1 - alpha / 2, noise.problem_df) * np.sqrt(these_seeds)]
     for seeds in (welch, [(pooled * share, df)]):
         pieces = [*seeds, (problems, noise.problem_df)]
         variance = np.maximum(sum(piece for piece, _ in pieces), 1e-30)
         freedom = variance**2 / np.maximum(sum(piece**2 / own for piece, own in pieces), 1e-60)
-        both.append(stats.t.ppf(1 - alpha / 2, freedom) * np.sqrt(variance))
-    return np.maximum(*both), np.sqrt(true_seed * share + true_problems)
+        edges.append(stats.t.ppf(1 - alpha / 2, freedom) * np.sqrt(variance))
+    return np.max(edges, axis=0), np.sqrt(true_seed * share + true_problems)
 
 
 def _share_found(draws: tuple[Floats, Floats], gap: float) -> float:

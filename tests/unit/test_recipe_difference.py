@@ -66,6 +66,17 @@ def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
     assert found.mean() == pytest.approx(0.8, abs=0.03)
 
 
+def test_seeds_that_are_alike_by_luck_decide_nothing():
+    """All seeds of a side solve as many problems, so that the tests over seeds see no spread at all."""
+    problems = np.arange(100)[:, None]
+    a = [problems < 50, problems >= 50]
+    b = [problems < 51, problems >= 49]
+    (line,) = recipe_difference.compare({"x": a}, {"x": b})
+    assert line.welch.p_value == line.crossed.p_value == 0.0
+    assert line.verdict == "cannot tell" and line.p_value == pytest.approx(stats.ttest_rel(
+        np.mean(b, axis=0).ravel(), np.mean(a, axis=0).ravel()).pvalue)  # fmt: skip
+
+
 def test_half_of_a_cluster_is_in_no_half_alone():
     rows = pd.DataFrame(
         {"problem_id": [f"p{i}" for i in range(40)], "cluster": [f"c{i // 4}" for i in range(20)] + [None] * 20}
