@@ -243,11 +243,11 @@ def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchma
     Returns:
         A sentence for each fact, with its benchmarks.
     """
-    by_fact: dict[str, list[str]] = {}
+    by_fact: dict[str, dict[str, None]] = {}
     for benchmark in benchmarks:
         for side in (checkpoint, baseline):
             for fact in comparability.unrecorded(side.result(benchmark)):
-                by_fact.setdefault(f"{fact} of {side.name}", []).append(benchmark)
+                by_fact.setdefault(f"{fact} of {side.name}", {})[benchmark] = None
     return [f"not recorded, so not compared: {fact} on {', '.join(names)}" for fact, names in by_fact.items()]
 
 

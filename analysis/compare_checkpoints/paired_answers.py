@@ -173,7 +173,7 @@ def _test_name(pairs: Sequence[PairedAnswers], null: float, whole: bool) -> str:
         return "exact McNemar" if len(pairs) == 1 else "permutation"
     exact = "exact " if len(pairs) == 1 and not null else ""
     beyond = f" of the loss beyond {-100 * null:g} points" if null else ""
-    return f"{exact}permutation and empirical likelihood{beyond}"
+    return f"{exact}permutation, empirical likelihood and a bound on problems not drawn{beyond}"
 
 
 def p_value(pairs: Sequence[PairedAnswers], margin: float) -> float:

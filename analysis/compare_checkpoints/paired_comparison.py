@@ -216,7 +216,8 @@ def _settling_note(line: BenchmarkResult, answers: Mapping[str, PairedAnswers], 
     pair = answers.get(line.benchmark)
     if line.verdict != "cannot tell" or pair is None or line.detectable is None:
         return ""
-    text = f"{line.benchmark}: a true difference of {100 * line.detectable:.1f} points would have been seen in 80 %"
+    could_see = f"a true difference of {100 * line.detectable:.1f} points would have been seen in 80 % of such tests"
+    text = f"{line.benchmark}: {could_see}"
     parts, gap = significance.spread(pair.first, pair.second), line.difference
     if problems == SAME or parts is None or gap is None or gap.value == 0 or pair.has_copies:
         return text

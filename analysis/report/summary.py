@@ -149,7 +149,8 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
     changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in repeated]
     return (
         f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(repeated), 'recipe')} with "
-        f"several seeds and fell in {changes.count('fell')}; of the others, only checkpoints are spoken of."
+        f"several seeds and fell in {changes.count('fell')}"
+        + ("; of the others, only checkpoints are spoken of." if len(repeated) < len(recipes) else ".")
     )
 
 
