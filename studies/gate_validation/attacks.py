@@ -1,38 +1,32 @@
-"""Verdicts where they are hard: margins, skewed changes, published rows near 0 and 100 %, few seeds, choosing, looking.
+"""Draws of verdicts that are hard: margins, skewed changes, published rows near 0 and 100 %, few seeds, choice, looks.
 
-    crosszero study gate_validation attacks --output FILE.md      about 3 minutes on one core
-
-Each line has the test as it was ("before": permutation, Gaffke's bound for margins, Welch's test), the function of the
-project, and a second implementation in this file: empirical likelihood by scipy's bounded search instead of Newton's
-method, permutation by random signs, Fisher's exact test beside published rows. Without a true difference (beyond the
-margin) at most 5 % may be called better or worse.
+Each is decided by the test as it was ("before": permutation, Gaffke's bound for margins, Welch's test), by the function
+of the project, and by the second implementation. Without a true difference (beyond the margin) at most 5 % may be
+called better or worse.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from scipy import optimize, stats
+from scipy import stats
 
 from analysis.compare_checkpoints import against_published, paired_answers, sequential
 from analysis.compare_checkpoints.comparison import SAME
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.compare_checkpoints.published_baselines import PublishedScore
-from analysis.pages.table_texts import markdown
-from analysis.statistics import recipe_difference
-from eval.statistics import mean_bounds, significance
-from system import durable
-from system.command_line import argument_parser
-from system.errors import run_command
+from analysis.statistics import recipe_difference, recipe_power
+from eval.statistics import mean_bounds, significance, smallest_difference
+from studies.gate_validation import second_implementation
+from system.errors import UserError
 
 Floats = npt.NDArray[np.float64]
-Case = tuple[bool, bool, bool | None]  # a verdict before, after, and by the second implementation
+Case = tuple[bool, bool, bool]  # a verdict before, after, and by the second implementation
 ALPHA = significance.ALPHA
 EVEN = ((30, 4), (30, 16), (30, 64), (40, 64))  # problems, repeats
 SKEWED = ((30, 64, 0.05, 0.5), (30, 64, 0.1, 0.5), (30, 64, 0.05, 0.9), (100, 64, 0.05, 0.9), (500, 4, 0.05, 0.9))
@@ -45,28 +39,9 @@ def answers(before: Floats, after: Floats, k: int, random: np.random.Generator) 
     return PairedAnswers(first, second, np.zeros_like(first), np.zeros_like(first))
 
 
-def second_p_value(pair: PairedAnswers, null: float, random: np.random.Generator) -> float:
-    """The gate's test of one benchmark, written again.
-
-    Args:
-        pair: the answers.
-        null: a mean difference.
-        random: of the signs.
-    """
-    gaps = pair.counts / pair.repeats
-    values = (gaps - null) * np.sign(gaps.mean() - null)
-    n, mean, level = len(values), float(values.mean()), float(pair.first.mean())
-    likelihood = 0.0
-    if values.min() < 0:
-        top = (1 - 1e-9) / -values.min()
-        best = optimize.minimize_scalar(lambda bet: -np.log1p(bet * values).sum(), bounds=(0, top), method="bounded")
-        likelihood = float(2 * stats.t.sf(np.sqrt(max(0.0, -2 * best.fun)), n - 1))
-    signs = random.choice((-1.0, 1.0), (2000, n))
-    flipped = (1 + np.count_nonzero(np.abs(signs @ values) >= abs(values.sum()) - 1e-9)) / 2001
-    hidden = min(0.65, max(1 / n, level if gaps.mean() > null else 1 - level)) + abs(null)
-    shares = np.linspace(0, 0.5, 2001)  # of problems that change the other way
-    others = stats.norm.cdf((hidden * shares / (1 - shares) - mean) / max(1e-9, values.std(ddof=1) / np.sqrt(n)))
-    return float(max(likelihood, flipped, ((1 - shares) ** n * others).max() / 0.8))
+def again(pair: PairedAnswers, null: float, random: np.random.Generator) -> float:
+    """The gate's p-value by the second implementation."""
+    return second_implementation.gate(pair.first.mean(axis=1), pair.second.mean(axis=1), null, random)
 
 
 def even_loss(n: int, k: int, loss: float, margin: float, random: np.random.Generator) -> Case:
@@ -81,7 +56,7 @@ def even_loss(n: int, k: int, loss: float, margin: float, random: np.random.Gene
         if margin
         else significance.permutation(pair.counts)
     )
-    return old <= ALPHA, paired_answers.p_value([pair], margin) <= ALPHA, second_p_value(pair, -margin, random) <= ALPHA
+    return old <= ALPHA, paired_answers.p_value([pair], margin) <= ALPHA, again(pair, -margin, random) <= ALPHA
 
 
 def skewed(n: int, k: int, rare: float, loss: float, random: np.random.Generator) -> Case:
@@ -89,7 +64,7 @@ def skewed(n: int, k: int, rare: float, loss: float, random: np.random.Generator
     chance = np.full(n, max(loss, 1 - loss))
     after = np.where(random.random(n) < rare, chance - loss, chance + rare * loss / (1 - rare)).clip(0, 1)
     pair = answers(chance, after, k, random)
-    second = second_p_value(pair, 0.0, random)
+    second = again(pair, 0.0, random)
     return significance.permutation(pair.counts) <= ALPHA, paired_answers.p_value([pair], 0.0) <= ALPHA, second <= ALPHA
 
 
@@ -119,17 +94,81 @@ def few_seeds(sides: tuple[int, int], benchmarks: int, random: np.random.Generat
             recipe[str(number)] = [(random.random((len(own), 4)) < (own + one)[:, None]) * 1.0 for one in shift]
     lines = recipe_difference.compare(a, b)
     old = significance.holm([max(line.welch.p_value, line.crossed.p_value) for line in lines])
-    return min(old) <= ALPHA, any(line.verdict != "cannot tell" for line in lines), None
+    return min(old) <= ALPHA, any(line.verdict != "cannot tell" for line in lines), recipes_again(a, b)
+
+
+def recipes_again(a: Mapping[str, Sequence[Floats]], b: Mapping[str, Sequence[Floats]], paired: bool = False) -> bool:
+    """Whether the second implementation tells two recipes apart."""
+    first, second = ([np.stack([run.mean(axis=1) for run in runs]) for runs in side.values()] for side in (a, b))
+    return min(second_implementation.recipes(first, second, paired)) <= ALPHA
+
+
+def detectable(sides: tuple[int, int], random: np.random.Generator) -> Case:
+    """Item 12: a difference as large as printed, in new trainings. Before: as if spreads were known."""
+
+    def drawn(gap: float) -> list[list[Floats]]:
+        chance = random.uniform(0.2, 0.8, 150)
+        own = [chance + random.normal(0, 0.1, 150) + side * gap for side in (0, 1)]
+        return [
+            [level[:, None] + random.normal(0, 0.02) + random.normal(0, 0.45, (150, 4)) for _ in range(count)]
+            for level, count in zip(own, sides, strict=True)
+        ]
+
+    with mock.patch.object(recipe_power, "detectable", wraps=recipe_power.detectable) as stated:
+        a, b = drawn(0.0)
+        now = recipe_difference.compare({"x": a}, {"x": b})[0].detectable
+    noise, level = stated.call_args.args
+    before = recipe_power.detectable(noise._replace(estimated=False), level)
+    found = []
+    for gap in (before, now):
+        a, b = drawn(gap)
+        found.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
+    return found[0], found[1], recipes_again({"x": a}, {"x": b})
+
+
+def copied(random: np.random.Generator) -> Case:
+    """Item 3: three copies of one training a side: the test alone, and whether they are compared at all."""
+    chance = random.uniform(0.2, 0.8, 200)
+    shifts = random.normal(0, 0.02, 2)
+    one, two = (np.asarray(random.random((200, 2)) < (chance + shift)[:, None], dtype=np.float64) for shift in shifts)
+    a, b = (run.mean(axis=1)[None].repeat(3, axis=0) for run in (one, two))
+    old = recipe_difference._compared_line("", [(a, b)], None, ALPHA).p_value <= ALPHA
+    try:
+        now = recipe_difference.compare({"x": [one] * 3}, {"x": [two] * 3})[0].verdict != "cannot tell"
+    except UserError:
+        now = False
+    distinct = len(np.unique(a, axis=0)) > 1 and len(np.unique(b, axis=0)) > 1
+    return old, now, distinct and second_implementation.recipes([a], [b])[0] <= ALPHA
+
+
+def greedy(random: np.random.Generator) -> Case:
+    """Item 11: a gain as large as printed for four greedy repeats. Before: as if these were drawn one by one."""
+    chance = random.beta(0.5, 0.5, 200)
+
+    def drawn(gap: float) -> PairedAnswers:
+        return answers(chance, chance + gap * (1 - chance) / (1 - chance.mean()), 1, random)
+
+    pair = drawn(0.0)
+    one_differs = [side.repeat(4, axis=1) ^ (np.arange(800) == 0).reshape(200, 4) for side in (pair.first, pair.second)]
+    stated = [
+        smallest_difference.smallest_detectable([(first, second)]) or 1.0
+        for first, second in (one_differs, (pair.first, pair.second))
+    ]
+    found = []
+    for gap in stated:
+        pair = drawn(gap)
+        found.append(pair.counts.sum() > 0 and paired_answers.p_value([pair], 0.0) <= ALPHA)
+    gained = int((pair.counts > 0).sum())
+    exact = stats.binomtest(gained, max(1, int((pair.counts != 0).sum()))).pvalue
+    return bool(found[0]), bool(found[1]), bool(pair.counts.sum() > 0 and exact <= ALPHA)
 
 
 def even_gain(n: int, k: int, gain: float, level: float, random: np.random.Generator) -> Case:
     """Each wrong answer turns right with the same probability: the power that the bounds for skewed changes cost."""
     chance = random.beta(0.5, 0.5, n)
     pair = answers(chance, chance + 2 * gain * (1 - chance), k, random)
-    second = second_p_value(pair, 0.0, random)
-    p_values = significance.permutation(pair.counts), paired_answers.p_value([pair], 0.0), second
-    before, now, again = (p <= level for p in p_values)
-    return before, now, again
+    before, now = significance.permutation(pair.counts), paired_answers.p_value([pair], 0.0)
+    return before <= level, now <= level, again(pair, 0.0, random) <= level
 
 
 def same_problems(gain: float, random: np.random.Generator) -> Case:
@@ -165,7 +204,7 @@ def chosen(count: int, random: np.random.Generator) -> Case:
     nothing = np.zeros_like(base)
     old = PairedAnswers(base, best, nothing, nothing)
     new = PairedAnswers(base[100:], on_half[100:], nothing[100:], nothing[100:])
-    second = stats.ttest_1samp(new.counts, 0).pvalue if new.counts.any() else 1.0
+    second = again(new, 0.0, random)
     better = old.counts.sum() > 0 and paired_answers.p_value([old], 0.0) <= ALPHA
     gap = new.counts.sum() > 0
     return better, bool(gap and paired_answers.p_value([new], 0.0) <= ALPHA), bool(gap and second <= ALPHA)
@@ -179,11 +218,16 @@ def looked_at(k: int, random: np.random.Generator) -> Case:
     looks = [pair.first_repeats(count) for count in rounds]
     rules = sequential.Rules(k, stored=True)
     now = [sequential.judge_benchmark("", look, rules).p_value for look in looks]
-    return any(paired_answers.p_value([look], 0.0) <= ALPHA for look in looks), min(p or 1 for p in now) <= ALPHA, None
+    second = [
+        second_implementation.looks(pair.first, pair.second, rounds[: number + 1], len(rounds))
+        for number in range(len(rounds))
+    ]
+    before = any(paired_answers.p_value([look], 0.0) <= ALPHA for look in looks)
+    return before, min(p or 1 for p in now) <= ALPHA, min(second) <= ALPHA
 
 
 def paired_seeds(seeds: int, correlation: float, gain: float, random: np.random.Generator) -> Case:
-    """Item 13: seeds that both sides share, apart, in pairs, and by a t test on the differences of the pairs' means."""
+    """Item 13: seeds that both sides share, apart and in pairs."""
     common, own = random.normal(0, 1, seeds), random.normal(0, 1, (2, seeds))
     shifts = 0.02 * (correlation**0.5 * common + (1 - correlation) ** 0.5 * own)
     chance = random.uniform(0.2, 0.8, 300)
@@ -194,17 +238,27 @@ def paired_seeds(seeds: int, correlation: float, gain: float, random: np.random.
         recipe_difference.compare({"x": a}, {"x": b}, paired=paired)[0].verdict != "cannot tell"
         for paired in (False, True)
     )
-    means = [[run.mean() for run in side] for side in (a, b)]
-    return apart, in_pairs, bool(stats.ttest_rel(*means).pvalue <= ALPHA)
+    return apart, in_pairs, recipes_again({"x": a}, {"x": b}, paired=True)
 
 
-def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator], Case]]]:
-    """The lines: what is measured, the setting, and one draw of it."""
+def cases() -> Iterator[tuple[int, str, str, Callable[[np.random.Generator], Case]]]:
+    """The lines: the item of the list, what is measured (verdicts in percent), the setting, and one draw of it."""
     for n, k in EVEN:
         for margin in (0.0, 0.01):
             setting = f"{n} × {k}, margin {100 * margin:g}"
-            yield "loss of 10 points is worse", setting, partial(even_loss, n, k, 0.1, margin)
-        yield "loss of the margin is worse", f"{n} × {k}, margin 5", partial(even_loss, n, k, 0.05, 0.05)
+            yield 1, "loss of 10 points is worse", setting, partial(even_loss, n, k, 0.1, margin)
+        yield 1, "loss of the margin is worse", f"{n} × {k}, margin 5", partial(even_loss, n, k, 0.05, 0.05)
+    yield 3, "copies decide", "three of one training a side", copied
+    for row in ROWS:
+        setting = f"{row[0]} × {row[1]}, {row[2]} seeds, {100 * row[3]:g} %"
+        yield 5, "same model as the published row", setting, partial(published, *row)
+    for count in (5, 20):
+        yield 8, "best of equal checkpoints is better", f"{count}, on the other half", partial(chosen, count)
+    for k in (16, 64):
+        yield 8, "equal, looked at until clear", f"200 × 1, 2, 4, … {k}", partial(looked_at, k)
+    for n, k, rare, loss in SKEWED:
+        setting = f"{n} × {k}, {100 * rare:g} % lose {100 * loss:g} points"
+        yield 9, "skewed, mean zero", setting, partial(skewed, n, k, rare, loss)
     for n, k, gain, level in (
         (30, 16, 0.1, ALPHA / 7),
         (30, 64, 0.05, ALPHA),
@@ -212,55 +266,17 @@ def cases() -> Iterator[tuple[str, str, Callable[[np.random.Generator], Case]]]:
         (100, 16, 0.03, ALPHA),
     ):
         setting = f"{n} × {k}, level {level:.4f}"
-        yield f"gain of {100 * gain:g} points", setting, partial(even_gain, n, k, gain, level)
-    for gain in (0.0, 0.03):
-        name = f"gain of {100 * gain:g} points" if gain else "changes that cancel"
-        yield f"{name}, these same problems", "30 × 64", partial(same_problems, gain)
-    for gain in (0.0, 0.015):
-        yield f"gain of {100 * gain:g} points, pooled", "six benchmarks × 2", partial(pooled, gain)
-    for count in (5, 20):
-        yield "best of equal checkpoints is better", f"{count}, on the other half", partial(chosen, count)
-    for k in (16, 64):
-        yield "equal, looked at until clear", f"200 × 1, 2, 4, … {k}", partial(looked_at, k)
+        yield 9, f"gain of {100 * gain:g} points", setting, partial(even_gain, n, k, gain, level)
+    yield 11, "what is detectable is found", "200 problems, 4 greedy repeats", greedy
+    for sides in ((2, 2), (2, 5), (3, 3), (5, 5)):
+        yield 12, "same recipe, three benchmarks", f"{sides[0]} and {sides[1]} seeds", partial(few_seeds, sides, 3)
+    for sides in ((2, 2), (2, 5), (2, 10), (3, 3), (5, 5)):
+        yield 12, "what is detectable is found", f"{sides[0]} and {sides[1]} seeds", partial(detectable, sides)
     for seeds, correlation, gain in itertools.product((3, 5), (0.0, 0.8), (0.0, 0.03)):
         setting = f"{seeds} shared seeds, correlation {correlation:g}, gain {100 * gain:g}"
-        yield "recipes with paired seeds", setting, partial(paired_seeds, seeds, correlation, gain)
-    for n, k, rare, loss in SKEWED:
-        setting = f"{n} × {k}, {100 * rare:g} % lose {100 * loss:g} points"
-        yield "skewed, mean zero", setting, partial(skewed, n, k, rare, loss)
-    for row in ROWS:
-        setting = f"{row[0]} × {row[1]}, {row[2]} seeds, {100 * row[3]:g} %"
-        yield "same model as the row", setting, partial(published, *row)
-    for sides in ((2, 2), (2, 5), (3, 3), (5, 5)):
-        yield "same recipe", f"{sides[0]} and {sides[1]} seeds", partial(few_seeds, sides, 3)
-
-
-def table(times: int, seed: int) -> str:
-    """The table as Markdown, with 1.96 Monte Carlo errors."""
-    rows = []
-    for number, (name, setting, draw) in enumerate(cases()):
-        random = np.random.default_rng([seed, number])
-        verdicts = list(zip(*(draw(random) for _ in range(times)), strict=True))
-        row = {"verdicts (%)": name, "setting": setting}
-        for title, column in zip(("before", "now", "second implementation"), verdicts, strict=True):
-            if None in column:
-                row[title] = "–"
-                continue
-            share = float(np.mean(column))
-            row[title] = f"{100 * share:.1f} ± {196 * np.sqrt(share * (1 - share) / times):.1f}"
-        rows.append(row)
-    return markdown(pd.DataFrame(rows))
-
-
-def main() -> None:
-    """Command line."""
-    parser = argument_parser(__doc__)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--times", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    durable.write_text(arguments.output, table(arguments.times, arguments.seed))
-
-
-if __name__ == "__main__":
-    run_command(main)
+        yield 13, "recipes, seeds apart and paired", setting, partial(paired_seeds, seeds, correlation, gain)
+    for gain in (0.0, 0.03):
+        name = f"gain of {100 * gain:g} points" if gain else "changes that cancel"
+        yield 18, f"{name}, these same problems", "30 × 64", partial(same_problems, gain)
+    for gain in (0.0, 0.015):
+        yield 18, f"gain of {100 * gain:g} points, pooled", "six benchmarks × 2", partial(pooled, gain)

@@ -1,10 +1,7 @@
-"""Test what a report decides besides the gate: claims, pairs, clusters, sweeps, training logs, what was read before.
-
-    crosszero study gate_validation page_verdicts --output FILE.md --mirror ../shared/data    about 4 minutes
+"""Draws of what a page decides besides the gate: claims, pairs, clusters, sweeps, logs, what was read; what held.
 
 Runs are drawn without a difference, or with a known one. `before` is the rule up to commit 270d049, which is repeated
-here; `now` is the product's own function; the second implementation has scipy's t tests, Holm's steps and a jackknife
-over clusters, and nothing of the project. Without a mirror the last rows are left out.
+here; `now` is the product's own function; the second implementation is in second_implementation.py.
 """
 
 from __future__ import annotations
@@ -14,18 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
 
-from analysis import comparability, hash_order
 from analysis.claims import verdicts
+from analysis.compare_checkpoints import paired_answers
+from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from analysis.measures import training_log
-from analysis.pages.table_texts import markdown
 from analysis.report.pair_verdicts import PagePairs
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference, mean_intervals, training_seeds
@@ -33,15 +28,13 @@ from analysis.statistics.training_seeds import Recipe
 from analysis.sweep.settings import Setting, choose_best
 from eval import contamination, statistics
 from eval.statistics import clusters, significance
-from system import durable
-from system.command_line import argument_parser
-from system.errors import run_command
+from studies.gate_validation import second_implementation
 from tasks import dataset_specs
 from tasks.load_problems import load
 
 PROBLEMS, REPEATS, SPREAD = 200, 2, 0.018  # spread over seeds, a standard deviation
 Floats = npt.NDArray[np.float64]
-Line = tuple[str, str, str, str, str]  # item, setting, before, now, second implementation
+Line = tuple[int, str, str, str, str, str]  # item, what, setting, before, now, second implementation
 NONE = "–"
 
 
@@ -85,34 +78,16 @@ def shares(hits: Iterable[int], times: int) -> tuple[str, str, str]:
     return before, now, second
 
 
-def second_holm(p_values: Sequence[float]) -> bool:
-    """Whether Holm's first step decides anything."""
-    return len(p_values) * min(p_values) <= 0.05
+def right(run: RunResults) -> Floats:
+    """Accuracies by problem, by the graded rows alone."""
+    solved = run.graded["verdict"].eq("correct").to_numpy(float).reshape(-1, REPEATS)
+    return np.asarray(solved.mean(axis=1))
 
 
-def second_recipes(a: Sequence[RunResults], b: Sequence[RunResults]) -> float:
-    """p-value that two recipes differ, by scipy's t tests on the means of seeds, of which both have to agree."""
-    sides = [[run.graded["verdict"].eq("correct").mean() for run in side] for side in (a, b)]
-    p = max(stats.ttest_ind(*sides, equal_var=equal).pvalue for equal in (True, False))
-    return float(p) * (2 if min(map(len, sides)) == 2 else 1)
-
-
-def second_pair(first: RunResults, second: RunResults) -> float:
-    """p-value that two runs differ, by scipy's paired t test over problems."""
-    means = [
-        run.graded["verdict"].eq("correct").groupby(run.graded["problem_id"]).mean().to_numpy()
-        for run in (first, second)
-    ]
-    return float(stats.ttest_rel(*means).pvalue)
-
-
-def jackknife(values: Floats, codes: npt.NDArray[np.int64]) -> tuple[float, float]:
-    """95 % interval of a mean, leaving out one cluster at a time."""
-    groups = [values[codes == code] for code in np.unique(codes)]
-    total, count, g = values.sum(), len(values), len(groups)
-    left_out = np.array([(total - group.sum()) / (count - len(group)) for group in groups])
-    half = stats.t.ppf(0.975, g - 1) * np.sqrt((g - 1) / g * ((left_out - left_out.mean()) ** 2).sum())
-    return float(values.mean() - half), float(values.mean() + half)
+def recipes_again(a: Sequence[RunResults], b: Sequence[RunResults]) -> float:
+    """p-value that two recipes differ, by the second implementation."""
+    first, second = ([np.stack([right(run) for run in side])] for side in (a, b))
+    return second_implementation.recipes(first, second)[0]
 
 
 RULE = {"measure": "heldout_between", "run": "b/run", "against": "a/run", "step": "last", "against_step": "last",
@@ -135,16 +110,16 @@ def claims(times: int, random: np.random.Generator) -> Iterator[Line]:
             now += judged.verdict in (verdicts.SUPPORTED, verdicts.CONTRADICTED)
             if seeds > 1:
                 recipes += training_seeds.compare(Recipe(a), Recipe(b), ["sums"]).verdict != "cannot tell"
-                again += second_recipes(a, b) <= significance.ALPHA
+                again += recipes_again(a, b) <= significance.ALPHA
         what = f"{100 * gain:g} points better" if gain else "equal recipes"
         text = f"{share(now, times)} (compare recipes {share(recipes, times)})" if seeds > 1 else share(now, times)
         yield (
-            "claims decided (%)",
+            2, "claims decided (%)",
             f"{what}, {seeds} seeds",
             share(before, times),
             text,
             share(again, times) if seeds > 1 else NONE,
-        )
+        )  # fmt: skip
 
 
 def pairs(times: int, random: np.random.Generator) -> Iterator[Line]:
@@ -157,8 +132,12 @@ def pairs(times: int, random: np.random.Generator) -> Iterator[Line]:
             decided = PagePairs.compared(runs)
             before += any(pair.difference and pair.difference.change != "cannot tell" for pair in decided.runs)
             now += any(pair.change != "cannot tell" for pair in decided.runs)
-            again += second_holm([second_pair(*two) for two in itertools.combinations(runs, 2)])
-        yield "pages with a false pair (%)", f"{count} equal runs", *shares((before, now, again), times)
+            gates = [
+                second_implementation.gate(right(one), right(two), 0.0, random)
+                for one, two in itertools.combinations(runs, 2)
+            ]
+            again += min(second_implementation.holm(gates)) <= significance.ALPHA
+        yield 7, "pages with a false pair (%)", f"{count} equal runs", *shares((before, now, again), times)
     before, now, again = 0, 0, 0
     for _ in range(times):
         difficulty = random.beta(2, 2, PROBLEMS)
@@ -166,8 +145,9 @@ def pairs(times: int, random: np.random.Generator) -> Iterator[Line]:
         decided = PagePairs.compared([], recipes)
         before += any(pair.p_value <= significance.ALPHA for pair in decided.recipes)
         now += any(pair.change != "cannot tell" for pair in decided.recipes)
-        again += second_holm([second_recipes(a.runs, b.runs) for a, b in itertools.combinations(recipes, 2)])
-    yield "pages with a false pair (%)", "8 equal recipes × 3 seeds", *shares((before, now, again), times)
+        both = [recipes_again(a.runs, b.runs) for a, b in itertools.combinations(recipes, 2)]
+        again += min(second_implementation.holm(both)) <= significance.ALPHA
+    yield 7, "pages with a false pair (%)", "8 equal recipes × 3 seeds", *shares((before, now, again), times)
 
 
 def shared_texts(times: int, random: np.random.Generator) -> Iterator[Line]:
@@ -182,24 +162,24 @@ def shared_texts(times: int, random: np.random.Generator) -> Iterator[Line]:
         for _ in range(times):
             level = random.beta(1, 1, len(sizes))[codes]
             moved = 0.15 * random.standard_normal(len(sizes))[codes]
-            right, other = (random.random((2, len(codes))) < np.stack([level, np.clip(level + moved, 0, 1)])).astype(
+            solved, other = (random.random((2, len(codes))) < np.stack([level, np.clip(level + moved, 0, 1)])).astype(
                 float
             )
             for position, own in enumerate((None, codes)):
-                estimate = statistics.mean_over_problems(clusters.linearised(right, own))
+                estimate = statistics.mean_over_problems(clusters.linearised(solved, own))
                 inside[position] += estimate.low <= 0.5 <= estimate.high
-                gap = statistics.mean_difference(clusters.linearised(other - right, own))
+                gap = statistics.mean_difference(clusters.linearised(other - solved, own))
                 false[position] += gap.change != "cannot tell"
-            score, change = jackknife(right, codes), jackknife(other - right, codes)
+            score, change = (second_implementation.jackknife(part, codes) for part in (solved, other - solved))
             inside[2] += score[0] <= 0.5 <= score[1]
             false[2] += not change[0] <= 0 <= change[1]
-        yield "coverage of a score (%)", title, *shares(inside, times)
-        yield "false differences (%)", title, *shares(false, times)
+        yield 10, "coverage of a score (%)", title, *shares(inside, times)
+        yield 10, "false differences (%)", title, *shares(false, times)
 
 
 def sweeps(times: int, random: np.random.Generator) -> Iterator[Line]:
     """What the best of eight equal settings with three seeds seems to gain over the first."""
-    before, now = [], []
+    before, now, again = [], [], []
     for _ in range(times):
         difficulty = random.beta(2, 2, PROBLEMS)
         settings = [
@@ -209,16 +189,17 @@ def sweeps(times: int, random: np.random.Generator) -> Iterator[Line]:
         chosen = choose_best(settings)
         assert chosen and chosen.difference
         now.append(100 * chosen.difference.value)
-        right = np.stack([[run.correct(1, "sums").mean(axis=1) for run in setting.runs] for setting in settings])
-        half = np.array([hash_order.half(name) for name in settings[0].runs[0].problems("sums")])
+        solved = np.stack([[right(run) for run in setting.runs] for setting in settings])
+        half = settings[0].runs[0].halves("sums")
+        again.append(100 * second_implementation.gain_of_best(solved, half))
         gains = [
-            right[right[:, :, half != side].mean(axis=(1, 2)).argmax()][:, half == side].mean()
-            - right[0][:, half == side].mean()
+            solved[solved[:, :, half != side].mean(axis=(1, 2)).argmax()][:, half == side].mean()
+            - solved[0][:, half == side].mean()
             for side in (0, 1)
         ]
         before.append(100 * float(np.mean(gains)))
-    texts = [f"{np.mean(part):+.2f} ± {1.96 * np.std(part) / times**0.5:.2f}" for part in (before, now)]
-    yield "gain of the best by choosing it (points)", "8 equal settings × 3 seeds", texts[0], texts[1], NONE
+    texts = [f"{np.mean(part):+.2f} ± {1.96 * np.std(part) / times**0.5:.2f}" for part in (before, now, again)]
+    yield 14, "gain of the best by choosing it (points)", "8 equal settings × 3 seeds", texts[0], texts[1], texts[2]
 
 
 def _blocks(values: Floats) -> statistics.Estimate:
@@ -229,7 +210,7 @@ def _blocks(values: Floats) -> statistics.Estimate:
 def logs(times: int, random: np.random.Generator) -> Iterator[Line]:
     """Two windows of one training log with one level, whose neighbouring steps are correlated."""
     for width in (10, 20, 30):
-        hits = np.zeros(2, dtype=int)
+        hits = np.zeros(3, dtype=int)
         for _ in range(times):
             values = random.standard_normal(60 + 4 * width)
             for step in range(1, len(values)):
@@ -239,14 +220,8 @@ def logs(times: int, random: np.random.Generator) -> Iterator[Line]:
                              pd.DataFrame(), pd.DataFrame(), {})  # fmt: skip
             old = mean_intervals.difference(*map(_blocks, ends))
             new = training_log.training_change(run, "kl", [0, width - 1], [width, 2 * width - 1])
-            hits += [old.change != "cannot tell", new.change != "cannot tell"]
-        yield (
-            "false changes in a log, correlation 0.8 (%)",
-            f"{width} steps",
-            share(hits[0], times),
-            share(hits[1], times),
-            NONE,
-        )
+            hits += [old.change != "cannot tell", new.change != "cannot tell", second_implementation.logs_differ(*ends)]
+        yield 15, "false changes in a log, correlation 0.8 (%)", f"{width} steps", *shares(hits, times)
 
 
 @dataclass
@@ -297,37 +272,68 @@ def read_before(mirror: Path) -> Iterator[Line]:
         ]
         counts = np.array([hit for hit, _ in pairs], dtype=np.int64) - np.array(other, dtype=np.int64)
         p = significance.permutation(counts)
+        second = stats.binomtest(int((counts > 0).sum()), max(1, int((counts != 0).sum()))).pvalue
         yield (
-            "a 6-gram model that has not read MATH500", f"{part} % of the question",
+            6, "a 6-gram model that has not read MATH500", f"{part} % of the question",
             f"{sum(done)} of {len(done)} completed: {'read before' if gap.change == 'rose' else 'cannot tell'}",
             f"{int(counts.sum())} of {len(pairs)}: {'read before' if 3 * p <= significance.ALPHA else 'cannot tell'} "
-            f"(p {p:.2f})", NONE,
+            f"(p {p:.2f})", f"p {second:.2f}",
         )  # fmt: skip
 
 
-PARTS: tuple[Callable[[int, np.random.Generator], Iterator[Line]], ...] = (claims, pairs, shared_texts, sweeps, logs)
+def held(times: int, random: np.random.Generator) -> Iterator[Line]:
+    """What was right before: intervals of single scores and of differences, unequal repeats, and `needed`."""
+    grid = list(itertools.product((30, 100, 500), (1, 4, 16), (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)))
+    inside = np.zeros((len(grid), 2))
+    for place, (n, k, mean) in enumerate(grid):
+        for _ in range(times):
+            solved = random.random((n, k)) < random.beta(mean, 1 - mean, n)[:, None]
+            estimate, shares_solved = statistics.avg_at_k(solved), solved.mean(axis=1)
+            half = stats.t.ppf(0.975, n - 1) * shares_solved.std(ddof=1) / n**0.5
+            inside[place] += [estimate.low <= mean <= estimate.high, abs(solved.mean() - mean) <= half]
+    inside /= times
+    worst = [f"{np.sum(part >= 0.93)} of {len(grid)} (lowest {100 * part.min():.0f} %)" for part in inside.T]
+    yield (
+        0,
+        "intervals of one score that cover 93 % or more",
+        "30 to 500 × 1 to 16, 2 to 98 %",
+        NONE,
+        worst[0],
+        (f"Student's t: {worst[1]}"),
+    )
+    hits = np.zeros(2, dtype=int)
+    for _ in range(times):
+        chance = random.beta(0.5, 0.5, 200)
+        few, many = random.random((200, 4)) < chance[:, None], random.random((200, 16)) < chance[:, None]
+        kept = PairedAnswers(few, many[:, :4], np.zeros_like(few), np.zeros_like(few))
+        hits += [
+            paired_answers.p_value([kept], 0.0) <= significance.ALPHA,
+            second_implementation.gate(few.mean(axis=1), many[:, :4].mean(axis=1), 0.0, random) <= significance.ALPHA,
+        ]
+    yield 0, "false differences (%)", "200 × 4 beside 200 × 16", NONE, share(hits[0], times), share(hits[1], times)
+    parts = significance.assumed_spread(0.5, 0.5, 0.1)
+    need, hits = significance.needed(500, 0.04, parts, significance.ALPHA), np.zeros(2, dtype=int)
+    k = need.repeats or 64
+    for _ in range(times):
+        chance = random.beta(0.5, 0.5, 500)
+        after = (chance + random.normal(0, 0.1, 500)).clip(0, 1)
+        after = (after + 0.04 - (after - chance).mean()).clip(0, 1)
+        one, two = (random.random((500, k)) < side[:, None] for side in (chance, after))
+        pair = PairedAnswers(one, two, np.zeros_like(one), np.zeros_like(two))
+        hits += [
+            paired_answers.p_value([pair], 0.0) <= significance.ALPHA,
+            second_implementation.gate(one.mean(axis=1), two.mean(axis=1), 0.0, random) <= significance.ALPHA,
+        ]
+    yield (
+        0,
+        "gain of 4 points found (%)",
+        f"500 × {k}, as `needed` says",
+        NONE,
+        share(hits[0], times),
+        share(hits[1], times),
+    )
 
 
-def page(times: int, seed: int, mirror: Path | None, only: str | None = None) -> str:
-    """The table as Markdown."""
-    random = np.random.default_rng(seed)
-    with mock.patch.object(comparability, "differences", return_value=[]):  # all are drawn alike; to look takes long
-        lines: list[Any] = [line for part in PARTS if only in (None, part.__name__) for line in part(times, random)]
-    lines += read_before(mirror) if mirror else []
-    return markdown(pd.DataFrame(lines, columns=["what", "setting", "before", "now", "second implementation"]))
-
-
-def main() -> None:
-    """Command line."""
-    parser = argument_parser(__doc__)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--times", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], help="one part of the table")
-    parser.add_argument("--mirror", type=Path, help="with MATH500 and MATH's training problems")
-    arguments = parser.parse_args()
-    durable.write_text(arguments.output, page(arguments.times, arguments.seed, arguments.mirror, arguments.only))
-
-
-if __name__ == "__main__":
-    run_command(main)
+PARTS: dict[int, Callable[[int, np.random.Generator], Iterator[Line]]] = {
+    0: held, 2: claims, 7: pairs, 10: shared_texts, 14: sweeps, 15: logs,
+}  # fmt: skip
