@@ -5,18 +5,21 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import multiprocessing
 import os
 import runpy
 import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from contracts.run_file import ROOT
 from tests.source_folders import FOLDERS
+from tests.waiting import wait_until
 
 
 def run_module(
@@ -47,14 +50,36 @@ def run_snakemake(
     one_stream: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """As `snakemake arguments`; what `environment` has is added to this process'."""
+    return run_module("snakemake", *arguments, cwd=cwd, environment=_for_snakemake(environment), one_stream=one_stream)
+
+
+def _for_snakemake(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     importlib.import_module("snakemake.cli")  # once for all forks
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    whole = {**os.environ, "PATH": path, **(environment or {})}
-    return run_module("snakemake", *arguments, cwd=cwd, environment=whole, one_stream=one_stream)
+    return {**os.environ, "PATH": path, **(environment or {})}
+
+
+def start_module(module: str, *arguments: str, cwd: Path, log: Path) -> BaseProcess:
+    """Start a command in a session of its own; what it prints goes to a file."""
+    environment = _for_snakemake() if module == "snakemake" else None
+
+    def lead_session() -> None:
+        os.setsid()
+        _become_command(module, arguments, cwd, environment, (file, file))
+
+    with log.open("wb") as file:
+        process = multiprocessing.get_context("fork").Process(target=lead_session)
+        process.start()
+    wait_until(lambda: os.getpgid(process.pid or 0) == process.pid)
+    return process
 
 
 def _become_command(
-    module: str, arguments: list[str], cwd: Path, environment: Mapping[str, str] | None, files: tuple[IO[Any], IO[Any]]
+    module: str,
+    arguments: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str] | None,
+    files: tuple[IO[Any], IO[Any]],
 ) -> NoReturn:
     status: int = 1
     try:

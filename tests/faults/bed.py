@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 import pyarrow.parquet as pq
 
+from tests import forked_command
 from tests.waiting import LIMIT
 from tests.workflow import miniature
 
@@ -145,16 +146,8 @@ class Command:
     def __init__(self, project: Path, stage: str, number: int = 0) -> None:
         """Start it."""
         self.stage, self._log = STAGES[stage], project / f"output-{number}.txt"
-        program = ["snakemake"] if self.stage.rule else [sys.executable]
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*program, *self.stage.arguments],
-                cwd=project,
-                env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        module, *options = ["snakemake", *self.stage.arguments] if self.stage.rule else self.stage.arguments[1:]
+        self.process = forked_command.start_module(module, *options, cwd=project, log=self._log)
 
     def output(self) -> str:
         """What it has printed so far."""
@@ -162,11 +155,11 @@ class Command:
 
     def wait(self) -> int:
         """Its exit status; one that does not end is a fault."""
-        try:
-            return self.process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
+        self.process.join(PATIENCE_SECONDS)
+        if self.process.exitcode is None:
             end(self.processes())
-            raise Fault(f"it did not end within {PATIENCE_SECONDS} s") from None
+            raise Fault(f"it did not end within {PATIENCE_SECONDS} s")
+        return self.process.exitcode
 
     def processes(self) -> list[psutil.Process]:
         """It and its descendants."""
@@ -184,7 +177,7 @@ class Command:
     def wait_for(self, condition: Callable[[], object]) -> bool:
         """Wait until the condition holds; False if the command ended first."""
         while not condition():
-            if self.process.poll() is not None:
+            if not self.process.is_alive():
                 return False
             time.sleep(0.02)
         return True
@@ -324,7 +317,7 @@ def kill_all(command: Command) -> None:
 
 def kill_group(command: Command) -> None:
     """SIGKILL to Snakemake and what is in its process group."""
-    os.killpg(command.process.pid, signal.SIGKILL)
+    os.killpg(command.processes()[0].pid, signal.SIGKILL)
 
 
 def terminate(command: Command) -> None:

@@ -47,7 +47,7 @@ def test_killed_at_a_random_moment(bed_of: bed.Bed, book: Book, tmp_path: Path, 
             if draw.random() < 0.8:  # else while Snakemake starts
                 command.wait_for(lambda: not command.stage.rule or command.times_run())
             time.sleep(draw.random() * bed_of.seconds[stage])
-            if command.process.poll() is None:
+            if command.process.is_alive():
                 bed.WAYS[way](command)
             command.wait()
             outcome.append(bed_of.same_command_again(project, stage))
