@@ -15,8 +15,8 @@ from frameworks.openrlhf import command as openrlhf
 from frameworks.openrlhf.cpu import rewrites
 from frameworks.trl import command as trl
 from frameworks.verl import command as verl
-from recipes.runs import load_run, run_names
 from system.yaml_files import read_yaml
+from tests import loaded_runs
 
 ENTRIES = read_yaml(ROOT / "frameworks" / "gpu_differences.yaml")["differences"]
 TABLE = "\n".join(" ".join(entry.values()) for entry in ENTRIES)
@@ -36,7 +36,7 @@ def names_of(run: Run) -> list[str]:
     return [key.lstrip("+") for key, (_, source) in options.items() if source == "demo.hardware.gpus"]
 
 
-@pytest.mark.parametrize("run", [load_run(name, "demo") for name in run_names()], ids=lambda run: str(run.name))
+@pytest.mark.parametrize("run", loaded_runs.runs("demo"), ids=lambda run: str(run.name))
 def test_every_setting_of_the_demo_alone_has_a_row(run: Run) -> None:
     settings = names_of(run)
     assert settings

@@ -19,7 +19,8 @@ from cluster.job_resources import ATTEMPTS, Need, resources_for_attempt
 from contracts import tables
 from contracts.run_file import ROOT, Run
 from frameworks import adapter
-from recipes.runs import load_run, run_names
+from recipes.runs import load_run
+from tests import loaded_runs
 from tests.forked_command import run_snakemake
 from tests.user_errors import refused
 
@@ -93,11 +94,7 @@ def test_gpus_of_a_node(text: str, gpus: dict[str, int]) -> None:
     assert slurm.read_gres(text) == gpus
 
 
-def full_runs() -> list[Run]:
-    return [load_run(name, "full") for name in run_names()]
-
-
-@pytest.mark.parametrize("run", full_runs(), ids=lambda run: run.name)
+@pytest.mark.parametrize("run", loaded_runs.runs("full"), ids=lambda run: run.name)
 def test_every_run_fits_the_gpus_that_it_was_published_with(run: Run) -> None:
     size = run.hardware["gpu_memory_gb"]
     need = gpu_memory.fullest_stage(run, size)
@@ -225,8 +222,8 @@ def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
             rule = match[1]
         if "gres=gpu" in line:
             holders[rule] += 1
-    stages = sum(len(run.stages) for run in full_runs())
-    assert holders == {"train": stages, "generate_samples": len(full_runs())}
+    stages = sum(len(run.stages) for run in loaded_runs.runs("full"))
+    assert holders == {"train": stages, "generate_samples": len(loaded_runs.runs("full"))}
 
 
 def test_attempts_are_those_of_the_profile() -> None:

@@ -9,16 +9,17 @@ from statistics import fmean
 import pytest
 
 from recipes import model_tokens, models, rewards
-from recipes.runs import load_run, run_names
+from recipes.runs import load_run
 from tasks import prompts, registry, sandbox
+from tests import loaded_runs
 
 TRACES = 24
 
 
 def demo_runs() -> list[str]:
     """One run of each base model, prompt and reward; controls have a reward that does not say what is right."""
-    runs = [load_run(name, "demo") for name in run_names()]
-    by_settings = {(run.model, run.prompt, json.dumps(run.rewards)): run.name for run in runs if not run.control}
+    runs = [run for run in loaded_runs.runs("demo") if not run.control]
+    by_settings = {(run.model, run.prompt, json.dumps(run.rewards)): run.name for run in runs}
     return sorted(by_settings.values())
 
 

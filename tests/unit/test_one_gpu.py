@@ -10,12 +10,12 @@ import pytest
 from cluster import gpu_memory, one_gpu
 from contracts.run_file import ROOT
 from frameworks import adapter, run_settings
-from recipes.runs import load_run, run_names
+from tests import loaded_runs
 from tests.forked_command import run_snakemake
-from tests.user_errors import refused
+from tests.user_errors import printed_code, refused
 
 SIZES = (24, 48, 80)
-RUNS = {name: load_run(name, "full") for name in run_names()}
+RUNS = {run.name: run for run in loaded_runs.runs("full")}
 FITS = {size: one_gpu.fitting_runs(RUNS, size, "full") for size in SIZES}
 FITTING = [(size, name) for size in SIZES for name in FITS[size]]
 
@@ -99,7 +99,7 @@ def test_one_command_trains_the_runs_that_fit(size: int, tmp_path: Path) -> None
 @pytest.mark.slow
 def test_without_a_size_it_says_what_to_add() -> None:
     status, output = dry_run()
-    assert status != 0 and "gpu_memory_gb=24" in output
+    assert status != 0 and printed_code(output) == "missing-setting"
 
 
 def test_a_run_for_one_gpu_keeps_its_sampler() -> None:

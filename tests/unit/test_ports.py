@@ -12,12 +12,12 @@ import pytest
 from contracts.run_file import Run
 from frameworks import adapter, ray_cluster, slurm_nodes, trainer_environment
 from frameworks.adapter import Command, Paths
-from recipes.runs import load_run, run_names
+from tests import loaded_runs
 
 TRL = adapter.load("trl")
 WITH_SERVER = [
     run
-    for run in (load_run(name, "full") for name in run_names())
+    for run in loaded_runs.runs("full")
     if run.framework == "trl" and run.stages[0].rollout["engine"] == "vllm-server"
 ]
 

@@ -16,7 +16,7 @@ from contracts.run_file import ROOT, Run
 from envs import build
 from eval import vllm_settings
 from frameworks import trainer_environment
-from recipes.runs import load_run, run_names
+from tests import loaded_runs
 
 LOCKS = sorted(lock for lock in build.ENVS.glob("*/cuda.lock") if "nvidia-cuda-nvcc==" in lock.read_text())
 BARE = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
@@ -102,7 +102,7 @@ def test_the_commands_of_all_runs_find_the_compilers_on_a_machine_without_any(tm
     script = f"from pathlib import Path; RUN_FOLDER = Path({str(tmp_path / 'run')!r})\n{EVERY_COMMAND}"
     command = [str(tmp_path / "env" / "bin" / "python"), "-c", script]
     programs = json.loads(subprocess.check_output(command, env=bare, cwd=ROOT, text=True).strip().split("\n")[-1])
-    assert len(programs) > len(run_names())
+    assert len(programs) > len(loaded_runs.runs("full"))
     compilers = [str(tmp_path / "env" / "bin" / "ninja"), str(cuda / "bin" / "nvcc")]
     assert {name: paths for name, paths in programs.items() if paths != compilers} == {}
 
@@ -136,7 +136,7 @@ def test_what_compiles_for_hours_can_be_left_out(
     assert (settings.get("UV_CACHE_DIR") == str(env / "cache")) != kernels
 
 
-@pytest.mark.parametrize("run", [load_run(name, "full") for name in run_names()], ids=lambda run: str(run.name))
+@pytest.mark.parametrize("run", loaded_runs.runs("full"), ids=lambda run: str(run.name))
 def test_every_training_has_its_environment_on_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("PYTHONPATH", "/mine")
@@ -160,7 +160,7 @@ def test_every_evaluation_has_its_environment_on_path(monkeypatch: pytest.Monkey
 
 def test_no_run_needs_a_compiled_sampler() -> None:
     """Without top-p and top-k vLLM's compiled sampler is never called; evaluations give each request a seed."""
-    runs = [load_run(name, "full") for name in run_names()]
+    runs = loaded_runs.runs("full")
     slower = {run.name for run in runs if any(stage.rollout.get("top_p", 1.0) != 1.0 for stage in run.stages)}
     assert slower == {"game24/grpo", "game24/grpo-running", "game24/grpo-trl"}, (
         "they sample through PyTorch: see system/toolchain.py"
