@@ -10,8 +10,16 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 IN_ONE_ROW = ("tests/slurm/", "tests/faults/")
-# Seconds of a test of a file that never ran here, for the order alone.
-USUAL = {"contract": 12.0, "workflow": 8.0, "slow": 2.0}
+# For the order alone, of files that never ran here: seconds of the longest on two cores, and of a test of the others.
+LONGEST = {
+    "tests/workflow/test_line.py": 400.0,
+    "tests/contract/test_verl_training.py": 380.0,
+    "tests/contract/test_generate.py": 320.0,
+    "tests/contract/test_foreign_files.py": 250.0,
+    "tests/contract/test_openrlhf_training.py": 200.0,
+    "tests/contract/test_verl_adapter.py": 160.0,
+}
+USUAL = {"contract": 6.0, "workflow": 4.0, "slow": 1.0}
 
 
 class Scheduling(LoadFileScheduling):
@@ -23,9 +31,9 @@ class Scheduling(LoadFileScheduling):
 
 def longest_first(items: list[pytest.Item], seconds: dict[str, float]) -> None:
     """Sort tests by the seconds of their files in earlier runs, those of a row together; Slurm's are first."""
-    known = dict(seconds)
+    known = LONGEST | seconds
     for item in items:
-        if item.location[0] not in seconds:
+        if item.location[0] not in LONGEST | seconds:
             marks = (USUAL[mark.name] for mark in item.iter_markers() if mark.name in USUAL)
             known[item.location[0]] = known.get(item.location[0], 0.0) + max(marks, default=0.02)
     items.sort(key=lambda item: (not item.nodeid.startswith(IN_ONE_ROW), -known[item.location[0]]))
