@@ -95,6 +95,7 @@ def test_the_four_verdicts(tmp_path):
     assert len(results[0].lines) == 1  # one benchmark has no mean of its own
 
 
+@pytest.mark.slow
 def test_a_mean_line_joins_the_family_of_several_benchmarks(tmp_path):
     frames = [[graded(sample(50, 2, 0.5, seed + s), b) for s, b in enumerate(("easy", "hard"))] for seed in (0, 9)]
     result = paired_comparison.compare(*(read(tmp_path, str(i), *side) for i, side in enumerate(frames)))
@@ -112,6 +113,7 @@ def test_one_greedy_sample_is_the_exact_mcnemar_test(tmp_path):
     assert line.p_value == pytest.approx(2 * (1 + 8) / 2**8)  # 1 or fewer of 8, two-sided
 
 
+@pytest.mark.slow
 def test_a_margin_forgives_a_loss_below_it(tmp_path):
     first = np.ones((400, 1), bool)
     second = first.copy()
@@ -259,6 +261,7 @@ def test_needed_with_a_change_that_is_the_same_on_all_problems(capsys):
     assert re.search(r"aime24 +30 +1  0\.0 points", capsys.readouterr().out)  # nothing varies: one repeat finds it
 
 
+@pytest.mark.slow
 def test_other_checkpoints_and_earlier_looks_are_said(tmp_path, capsys):
     for step, k in ((0, 4), (10, 4), (20, 4)):
         save(tmp_path / "run" / f"step-{step}", graded(sample(30, k, 0.5, step), step=step))
@@ -313,6 +316,7 @@ def test_the_best_checkpoint_is_judged_on_the_half_that_did_not_choose_it(tmp_pa
     assert status == 3 and printed_code(printed) == "nothing-to-choose"
 
 
+@pytest.mark.slow
 def test_stored_samples_may_be_looked_at_again_and_again(tmp_path, command):
     sides = [
         save(tmp_path / name, graded(sample(200, 8, p, i))) for i, (name, p) in enumerate((("a", 0.3), ("b", 0.5)))
@@ -328,6 +332,7 @@ def test_stored_samples_may_be_looked_at_again_and_again(tmp_path, command):
         assert status == 3 and printed_code(printed) == "needless-option"
 
 
+@pytest.mark.slow
 def test_questions_of_a_pair_beside_the_test(tmp_path, command):
     for name, seed, shift in (("a", 0, 0.0), ("b", 1, 0.1)):
         save(tmp_path / name, *(graded(sample(n, 4, 0.4 + shift, seed), b) for n, b in ((40, "easy"), (300, "hard"))))

@@ -54,6 +54,7 @@ def test_a_bound_on_losses_alone_is_the_exact_binomial_test(lost, n):
     assert mean_bounds.exceeds([differences], -0.05) == pytest.approx(expected, abs=0.006)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_against_itself_does_not_exclude_a_small_loss(tmp_path):
     same = read(tmp_path, "same", graded(sample(30, 1, 0.5, 0)))
     result = paired_comparison.compare(same, same, margin=0.01)

@@ -30,6 +30,7 @@ def test_what_a_value_of_the_configuration_means(value, kind):
     assert comparison_request.side_from_config(value, "baseline", {STORED.name: STORED}).kind == kind
 
 
+@pytest.mark.slow
 def test_a_mistyped_value_gets_the_nearest_names(tmp_path):
     (tmp_path / "config.json").touch()
     with refused("incomplete-model"):  # before a job is started for it

