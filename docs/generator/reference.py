@@ -269,8 +269,8 @@ def conformance() -> list[str]:
     return [
         "# Conformance", "",
         "`crosszero conformance` puts the same tensors through each release's own functions. This is the registry of",
-        "what differs by more than 1e-6 from a float64 reference (conformance/differences.yaml). polgrad is no framework:",
-        "it is a library of losses and advantages without a trainer, written by others, and so a second reference.", "",
+        "what differs by more than 1e-6 from a float64 reference (conformance/differences.yaml). polgrad is no",
+        "framework: it has losses and advantages without a trainer, written by others, and is a second reference.", "",
         registry_tables(),
     ]  # fmt: skip
 
