@@ -63,6 +63,9 @@ def restore_generation_config(model: Path, checkpoint: Path) -> None:
 
 def _number(run: Run, model: Path, tokenizer: Any, stop: str | int) -> int:
     number = stop if isinstance(stop, int) else tokenizer.get_vocab().get(stop)
+    if number is None:  # byte-level vocabularies write a line break as "Ċ"
+        tokens = tokenizer(stop, add_special_tokens=False)["input_ids"]
+        number = tokens[0] if len(tokens) == 1 and tokenizer.decode(tokens) == stop else None
     if number is None or number >= len(tokenizer):
         raise run_settings.refuse(
             run,

@@ -65,12 +65,10 @@ class OpenRLHFAdapter(Adapter):
 
     def prepare(self, run: Run, stage: Stage, seed: int, paths: Paths) -> Command:
         """See Adapter; OpenRLHF resumes from the checkpoint that it finds."""
-        for folder in (ROOT, paths.work.absolute()):
-            check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
         paths = stop_tokens.with_stops(run, stage, paths)
         scratch = trainer_environment.empty_scratch(paths.work)
         rows, special_tokens = self.write_data(run, stage, seed, paths, paths.work / "data")
-        data = (paths.work / "data" / "train.jsonl").absolute()
+        data = path_without_separators(run, paths.work.absolute() / "data", scratch) / "train.jsonl"
         flags = trainer_flags(run, stage, seed, data, paths.model.absolute(), paths.native.absolute(), rows)
         flags.state("ckpt.save_steps", save_interval(run, stage))
         environment = {
@@ -224,3 +222,24 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
 
 
 ADAPTER = OpenRLHFAdapter()
+
+
+def path_without_separators(run: Run, data: Path, scratch: Path) -> Path:
+    """A path to a folder that OpenRLHF takes: it reads commas and @ as separators, and names of variants have both.
+
+    Args:
+        run: on several nodes no link is made, which one of them alone would have.
+        data: the folder.
+        scratch: where a link to it may be.
+
+    Raises:
+        UserError: that path, or the project's, has such a character.
+    """
+    if set(",@") & set(str(data)) and run.hardware.get("nodes", 1) == 1:
+        scratch.mkdir(parents=True, exist_ok=True)
+        link = scratch / "data"
+        link.symlink_to(data)
+        data = link
+    for folder in (ROOT, data):
+        check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
+    return data

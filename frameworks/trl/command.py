@@ -178,7 +178,8 @@ def trainer_flags(
     flags.state("disable_tqdm", True)
     if run.device == "cpu":
         for flag, value in CPU.items():
-            flags.state(flag, value, "hardware.gpus")
+            if flag not in stage.native:  # such as bf16, which many CPUs have
+                flags.state(flag, value, "hardware.gpus")
     _state_engine(flags, keys.get("rollout.engine", "transformers"), ports)
     flags.state_native(stage)
     return flags

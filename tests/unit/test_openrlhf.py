@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contracts.run_file import Run, Stage
 from frameworks import adapter, reward_hook, rollout_log
 from frameworks.openrlhf import reward_hook as openrlhf_reward
-from frameworks.openrlhf.adapter import keep_newest_checkpoint
+from frameworks.openrlhf.adapter import keep_newest_checkpoint, path_without_separators
 from frameworks.openrlhf.command import data_passes, gpu_layout
 from recipes import rewards
 from recipes.runs import load_run
@@ -169,3 +169,13 @@ def test_a_text_that_is_not_of_its_prompt_is_reported(process: Path, capsys: pyt
     with pytest.raises(ValueError, match="does not begin with its prompt"):
         openrlhf_reward.judge("something else", PROMPT, json.dumps(LABEL))
     assert reward_hook.FAILURE in capsys.readouterr().out
+
+
+def test_variants_train_although_openrlhf_reads_their_names_as_separators(tmp_path: Path) -> None:
+    run, data = load_run("crosscheck/openrlhf", "demo"), tmp_path / "openrlhf@steps=2,seed=1"
+    data.mkdir()
+    path = path_without_separators(run, data, tmp_path / "scratch")
+    assert path.resolve() == data and not set(",@") & set(str(path))
+    assert path_without_separators(run, tmp_path, tmp_path / "scratch") == tmp_path
+    with refused("unusable-path"):
+        path_without_separators(replace(run, hardware={**run.hardware, "nodes": 2}), data, tmp_path / "other")
