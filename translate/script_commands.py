@@ -57,7 +57,11 @@ def training_commands(
         return next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
 
     interpreter = Interpreter(training_word, folder, assigned_outside)
-    interpreter.run_text(text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n"))
+    try:
+        interpreter.run_text(text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n"))
+    except RecursionError:
+        sentence = "the script nests brackets or substitutions too deep to be read; paste its training command alone"
+        raise UserError(sentence, code="endless-script") from None
     if last_options:
         raise UserError(
             f"the option {last_options[0]} follows a comment or an empty line within the command, where a shell ends "

@@ -169,11 +169,18 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("if true; then train a", "not-bash"),
         ("train --a <your key> \\\n --lr 3", "placeholder"),
         ("f() { f; }; f; train a", "endless-script"),
+        ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),
     ],
 )
 def test_what_is_no_script_has_a_code(script: str, code: str) -> None:
     with refused(code):
         read(script)
+
+
+def test_a_hundred_thousand_lines_are_read_in_linear_time() -> None:
+    """Minutes if it were quadratic."""
+    assert read("train a \\\n" + "\\\n" * 100_000 + "b") == [["a", "b"]]
+    assert read("# a comment\n" * 30_000 + "train a" + " \\\n" * 30_000) == [["a"]]
 
 
 def test_a_loop_without_an_end_ends_the_reading() -> None:

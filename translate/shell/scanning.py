@@ -95,14 +95,14 @@ def held_text(text: str) -> tuple[str, list[int]]:
     Raises:
         UserError: a quote is not closed.
     """
-    result, rows, position = list[str](), [1], 0
+    result, rows, position, line = list[str](), [1], 0, 1
     heredocs = list[tuple[str, bool]]()
 
     def take(end: int, written: str) -> None:
-        nonlocal position
-        first = text.count("\n", 0, position) + 1
-        rows.extend(first + number for number in range(1, written.count("\n") + 1))
+        nonlocal position, line
+        rows.extend(line + number for number in range(1, written.count("\n") + 1))
         result.append(written)
+        line += text.count("\n", position, end)
         position = end
 
     while position < len(text):

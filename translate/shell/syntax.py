@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -15,7 +16,8 @@ _LANGUAGE = Language(tree_sitter_bash.language())
 
 def parsed(text: str) -> tuple[Node, list[int]]:
     """The statements of a text, and by line of them the text's; raises UserError where it is not bash."""
-    held, rows = held_text(re.sub(r"(?:\\\s*)+\Z", "", text))  # after the last backslash nothing goes on
+    last = len(text.rstrip("\\" + string.whitespace))
+    held, rows = held_text(text[:last] + text[last:].partition("\\")[0])  # after the last backslash nothing goes on
     root = Parser(_LANGUAGE).parse(held.encode()).root_node
     if (error := _first_error(root)) is not None:
         line = rows[error.start_point[0]]
