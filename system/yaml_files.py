@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import pickle
 import re
 from functools import lru_cache
@@ -14,6 +15,7 @@ import yaml
 
 from system.errors import ROOT, UserError
 
+MOST_VALUES = 1_000_000
 DEEP = 500  # levels; libyaml has no limit, and ends the process at some 50,000
 
 
@@ -65,7 +67,21 @@ def _load(text: str) -> Any:
 @lru_cache(maxsize=1000)
 def _parsed(text: str) -> bytes:
     """What a text holds, pickled: each caller may change its own copy, and reads it in a tenth of the parser's time."""
-    return pickle.dumps(_load(text))
+    content = _load(text)
+    if "&" in text and _written_out(content, {}) > MOST_VALUES:
+        raise yaml.YAMLError(f"written out, its aliases (`*name`) are more than {MOST_VALUES:,} values")
+    return pickle.dumps(content)
+
+
+def _written_out(value: Any, sizes: dict[int, float]) -> float:
+    """How many values a mapping or list holds if each alias is written out: a few lines may stand for billions."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in sizes:
+        sizes[id(value)] = math.inf  # of one that holds itself
+        parts = value.values() if isinstance(value, dict) else value
+        sizes[id(value)] = 1 + sum(_written_out(part, sizes) for part in parts)
+    return sizes[id(value)]
 
 
 def display_path(file: Path) -> str:

@@ -85,9 +85,12 @@ def expand(names: Sequence[str]) -> list[Source]:
         if not matches:
             raise UserError(f"there is no file or folder {name}: check the path", code="missing-file", path=name)
         for match in matches:
-            if not match.is_dir():
+            if match.is_file():
                 files[match, model] = True
                 continue
+            if not match.is_dir():
+                sentence = f"{match} is a pipe or a device, and is read more than once: write its content to a file"
+                raise UserError(sentence, code="no-regular-file", path=name)
             inside = sorted(file for file in match.rglob("*") if file.is_file() and not file.name.startswith("."))
             if not inside:
                 raise UserError(f"the folder {match} has no files: check the path", code="no-generations", path=name)

@@ -6,6 +6,7 @@ import bz2
 import csv
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,13 @@ def test_what_is_no_file_of_generations_is_named(tmp_path: Path, text: str, code
     (tmp_path / "file").write_text(text)
     with refused(code, **facts):
         read_generations(tmp_path / "file")
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name in (str(tmp_path / "pipe.jsonl"), "/dev/zero"):
+        with refused("no-regular-file"):
+            read_all([name])
 
 
 def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

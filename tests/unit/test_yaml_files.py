@@ -32,6 +32,8 @@ def test_libyaml_reads_every_file_as_the_slower_loader_does() -> None:
         "a: b: c",
         "a: 1\n\tb: 2",
         "a: !!python/object/apply:os.getcwd []",
+        "a0: &a0 [1]\n" + "".join(f"a{n + 1}: &a{n + 1} [*a{n}, *a{n}, *a{n}]\n" for n in range(40)),
+        "a: &a [*a]",
     ],
     ids=lambda text: text[:12],
 )
