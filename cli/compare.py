@@ -260,10 +260,13 @@ def compare_pair(
 
 def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder, wanted: Mapping[str, Any]) -> int:
     """Compare two recipes by graded samples of their training runs; returns the exit status of the verdict."""
+    from analysis import hash_order
     from analysis.compare_checkpoints.comparison_request import command_options
     from analysis.compare_recipes import __main__ as program
 
-    names = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
+    typed = ["-".join(Path(side.typed).name for side in part)[:60] for part in sides]
+    keys = [hash_order.key(*(Path(side.name).resolve() for side in part))[:8] for part in sides]
+    names = [f"{name}-{key}" for name, key in zip(typed, keys, strict=True)]  # folders are often called graded
     folder = results.path / "compare" / "recipes" / "-against-".join(reversed(names))
     arguments = command_options(wanted, "benchmarks", "accept", "ties", "rule", "paired_seeds")
     a, b = ([side.name for side in part] for part in sides)
