@@ -129,8 +129,9 @@ WORLDS: dict[str, Worlds] = {
         right({60: 0.53, 100: 0.45, 160: 0.53}),
     ),
     "simplerl-generalises": one_run(
-        SIMPLE, right(everywhere(RISING)), right(everywhere(RISING, aime24=0.1)),
+        SIMPLE, right(everywhere(RISING)),
         right(everywhere(RISING, gsm8k={0: 0.6, 160: 0.5})),
+        *(right(everywhere(RISING, **{name: 0.1})) for name in MATHS),
     ),
     "simplerl-steps-from-the-start": one_run(
         SIMPLE, {"step_by_step": {0: 0.8, 160: 0.1}}, {"step_by_step": {0: 0.1, 160: 0.9}}
@@ -168,7 +169,7 @@ WORLDS: dict[str, Worlds] = {
     ),
     "openr1-distill-swings": one_run(
         DISTILL, right({100: 0.65, 200: 0.48, 400: 0.58}), right(0.55), right({100: 0.48, 200: 0.48, 400: 0.58}),
-        right({100: 0.65, 200: 0.3, 400: 0.58}),
+        right({100: 0.65, 200: 0.3, 400: 0.58}), right({100: 0.65, 200: 0.48, 400: 0.75}),
     ),
     "openr1-distill-loses": one_run(
         DISTILL, right({0: 0.635, 400: 0.585}), right({0: 0.635, 400: 0.635}), right({0: 0.4, 400: 0.3})
@@ -220,25 +221,31 @@ WORLDS: dict[str, Worlds] = {
     "logicrl-stage-3-errors": two_runs(
         LOGIC, LOGIC_INSTRUCT, (stage_3(FALLING), stage_3(FALLING)), (stage_3(FALLING), stage_3(0.4)),
         (stage_3({313: 0.6, 408: 0.2, 503: 0.5, 712: 0.1}), stage_3(FALLING)),
-        (stage_3(FALLING, 0.2), stage_3(FALLING)),
+        (stage_3(FALLING, 0.2), stage_3(FALLING)), (stage_3(FALLING), stage_3(FALLING, 0.2)),
+        *((stage_3(errors), stage_3(FALLING)) for errors in (
+            {313: 0.3, 418: 0.6, 712: 0.2}, {313: 0.6, 512: 0.3, 608: 0.5, 712: 0.2}, {313: 0.6, 608: 0.2, 712: 0.5})),
     ),
     "logicrl-aha": two_runs(
-        LOGIC, LOGIC_INSTRUCT, ({"reflection": 0.3}, {"reflection": 0.2}), ({"reflection": 0.3}, {"reflection": 0.0})
+        LOGIC, LOGIC_INSTRUCT,
+        *(({"reflection": one}, {"reflection": two}) for one, two in ((0.3, 0.2), (0.3, 0.0), (0.0, 0.2))),
     ),
     "logicrl-growth-is-thinking": two_runs(
         LOGIC, LOGIC_INSTRUCT,
         *((parts(one, answer), parts({312: 300, 712: 500}, 50))
           for one, answer in ((LONGER, 50.0), (LONGER, {312: 50, 712: 200}), (300.0, 50.0))),
+        (parts(LONGER, 50), parts(300, 50)), (parts(LONGER, 50), parts({312: 300, 712: 500}, {312: 50, 712: 300})),
     ),
     "logicrl-steps-rise": two_runs(
         LOGIC, LOGIC_INSTRUCT,
         *(({"step_by_step": RISE_THEN_LEVEL}, {"step_by_step": other})
           for other in (RISE_THEN_LEVEL, LEVEL, {312: 0.3, 712: 0.7}, {312: 0.3, 512: 0.6, 712: 0.4})),
+        *(({"step_by_step": one}, {"step_by_step": RISE_THEN_LEVEL}) for one in (LEVEL, {312: 0.3, 712: 0.7})),
     ),
     "logicrl-reflection-rises-and-falls": two_runs(
         LOGIC, LOGIC_INSTRUCT,
         *(({"reflection": UP_AND_SLIGHTLY_DOWN}, {"reflection": other})
           for other in (UP_AND_SLIGHTLY_DOWN, {312: 0.1, 712: 0.4}, {312: 0.1, 512: 0.4, 712: 0.1}, LEVEL)),
+        *(({"reflection": one}, {"reflection": UP_AND_SLIGHTLY_DOWN}) for one in ({312: 0.1, 712: 0.4}, LEVEL)),
     ),
     "tinyzero-3b-behind": two_runs(
         TINY_7B, TINY_3B, (right({0: 0.2, 300: 0.2}), right({0: 0.13, 300: 0.9})), (right(0.2), right(0.2)),
