@@ -148,7 +148,7 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
         source = _cited(Entry(None, script_fidelity.registered()[run.name]["source"], "settings"))
         table_rows += [
             Row(run.name, f"script: {one.key}", one.here, one.published, source, one.verdict, one.why)
-            for one in script_fidelity.rows(run, known)
+            for one in script_fidelity.rows(run, known, run_values(run))
         ]
     no_setting = "the pinned release has no setting for it"
     return table_rows + [

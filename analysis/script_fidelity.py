@@ -7,6 +7,7 @@ release    of the framework, whose defaults the script relied on
 flags      how many settings the script states, counted in its text
 settings   each with its value, as the script has it
 reasons    by setting or key, why it is another here, or not there, where fidelity.yaml does not say it
+keys       of a trainer that is no framework here, in place of `release`: by setting, the key that it is in the run file
 
 Script and run are read by the translator, in the same keys.
 """
@@ -53,17 +54,20 @@ def registered() -> dict[str, Any]:
     return runs
 
 
-def rows(run: Run, published: Mapping[str, Any]) -> list[ScriptRow]:
+def rows(run: Run, published: Mapping[str, Any], here: Mapping[str, Any]) -> list[ScriptRow]:
     """A row for each setting of the run's script and for each default of its time that has a key.
 
     Args:
         run: at full scale, one of `registered`.
         published: by key, the entry of fidelity.yaml.
+        here: by key, the run's own value.
 
     Raises:
         UserError: a value differs without a reason.
     """
     script = registered()[run.name]
+    if "keys" in script:
+        return _rows_of_another_trainer(run, script, published, here)
     parser = command_parser.load(run.framework)
     then = defaults_then(parser, chosen_release(run.framework, str(script["release"])))
     stated = script["settings"]
@@ -73,6 +77,32 @@ def rows(run: Run, published: Mapping[str, Any]) -> list[ScriptRow]:
     of_flags = [comparison.row_of_flag(name, ", ".join(texts)) for name, texts in labels.items()]
     unstated = [key for key, names in reading.settings.items() if not any(name in labels for name in names)]
     return of_flags + [comparison.row_of_key(key, f"{key}, a default of {script['release']}") for key in unstated]
+
+
+def _rows_of_another_trainer(
+    run: Run, script: Mapping[str, Any], published: Mapping[str, Any], here: Mapping[str, Any]
+) -> list[ScriptRow]:
+    """A row for each setting: that of its key in fidelity.yaml, or why it has none."""
+    table_rows = list[ScriptRow]()
+    for name, value in script["settings"].items():
+        key, text = script["keys"].get(name), f"{name}={value}"
+        if key is None:
+            if not (reason := script["reasons"].get(name)):
+                raise _unexplained(run, name)
+            table_rows.append(ScriptRow(text, None, value, NOT_APPLICABLE, reason))
+        elif same_value(published[key].published, here[key]):
+            table_rows.append(ScriptRow(text, here[key], value, SAME, key))
+        else:
+            table_rows.append(ScriptRow(text, here[key], value, DEVIATION, published[key].why))
+    return table_rows
+
+
+def _unexplained(run: Run, name: str) -> UserError:
+    return UserError(
+        f"{run.name}: {name} of its script has no row; add it to the run, or the reason to "
+        f"results/reference/{SCRIPTS.name}",
+        code="unexplained-deviation", run=run.name, key=name,
+    )  # fmt: skip
 
 
 def _own_settings(parser: CommandParser, run: Run) -> Mapping[str, tuple[Any, str]]:
@@ -131,9 +161,5 @@ class _Comparison:
 
     def _needed(self, name: str, reason: str | None) -> str:
         if not reason:
-            raise UserError(
-                f"{self.run.name}: {name} of its script has no row; add it to the run, or the reason to "
-                f"results/reference/{SCRIPTS.name}",
-                code="unexplained-deviation", run=self.run.name, key=name,
-            )  # fmt: skip
+            raise _unexplained(self.run, name)
         return reason

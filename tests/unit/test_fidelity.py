@@ -89,4 +89,4 @@ def test_a_run_that_differs_from_its_script_without_a_reason_is_refused() -> Non
     run = load_run("tinyzero/ppo-3b", "full")
     stage = dataclasses.replace(run.stages[0], rollout={**run.stages[0].rollout, "temperature": 0.7})
     with refused("unexplained-deviation", key="rollout.temperature"):
-        script_fidelity.rows(dataclasses.replace(run, stages=(stage,)), {})
+        script_fidelity.rows(dataclasses.replace(run, stages=(stage,)), {}, {})
