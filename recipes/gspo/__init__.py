@@ -1,0 +1,1 @@
+"""GSPO: one ratio for a completion, the geometric mean of its tokens' (arXiv:2507.18071)."""
