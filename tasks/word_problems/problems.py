@@ -4,7 +4,8 @@
     level 2   Mia has 7 apples. Mia buys 5 more and then gives 3 away. How many apples does Mia have now?
 
 The level is the number of steps. Numbers are from 2 to `largest`, and nobody gives away more than there is. Training
-and held-out problems are disjoint: the split depends on a hash of the calculation, whatever the wording.
+and held-out problems are disjoint: the split depends on a hash of the calculation, whatever the wording. Stories of one
+calculation are a cluster: there are few calculations, and a model that knows one knows it in each wording.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ def generate(rows: int, split: str, seed: int, levels: Sequence[int] = (1,), lar
         left_over = [sum(numbers[: step + 1]) for step in range(level + 1)]
         if min(left_over) < 0 or not sampler.in_split(calculation) or not sampler.is_new(question):
             return None
-        return sampler.problem(question, str(left_over[-1]), {"level": level, "expression": calculation})
+        problem = sampler.problem(question, str(left_over[-1]), {"level": level, "expression": calculation})
+        return problem._replace(cluster=calculation)
 
     return sampler.generate(rows, attempt, list(levels), tries=TRIES)

@@ -13,6 +13,7 @@ from contracts import model_folder, provenance
 from contracts.run_file import ROOT
 from envs.build import python
 from tests.contract.real_model import real_model
+from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 TEXTS = [
@@ -38,6 +39,34 @@ print(json.dumps({
     "alone": render(user), "system": render([{"role": "system", "content": "Be brief."}, *user]),
     "turn": tokenizer("So 5.<|im_end|>", add_special_tokens=False).input_ids[-1],
     "size": len(tokenizer),
+}))
+"""
+
+TRAIN = """
+import dataclasses, json, sys
+from pathlib import Path
+from transformers import AutoTokenizer
+from frameworks import stop_tokens
+from frameworks.adapter import Paths
+from recipes.runs import load_run
+from system.errors import UserError
+from tasks import prompts
+from tasks.word_problems.problems import generate
+model, work = map(Path, sys.argv[1:])
+run, tokenizer = load_run("crosscheck/trl", "small"), AutoTokenizer.from_pretrained(model)
+stage, prompt = run.stages[0], prompts.load(run.prompt)
+declaring = stop_tokens.with_stops(run, stage, Paths(Path(), model, work)).model
+config = json.loads((declaring / stop_tokens.FILE).read_text())
+try:
+    several = dataclasses.replace(stage, rollout={"stop": ["The answer"]})
+    stop_tokens.with_stops(run, several, Paths(Path(), model, work))
+except UserError as error:
+    refused = error.code
+texts = [prompt.render(one.question, tokenizer) for one in generate(300, "train", 0, (1, 2), 10)]
+print(json.dumps({
+    "ends": config["eos_token_id"], "as text": [tokenizer.decode([number]) for number in config["eos_token_id"]],
+    "stated": stage.rollout["stop"], "refused": refused, "limit": stage.rollout["max_prompt_tokens"],
+    "longest": max(len(tokenizer(text)["input_ids"]) for text in texts),
 }))
 """
 
@@ -106,3 +135,16 @@ def test_a_system_turn_is_the_user_s_or_the_template_s_own(answers: dict[str, An
     assert answers["system"].startswith("<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n")
     for text in (answers["alone"], answers["system"]):
         assert text.count("<|im_start|>system") == 1 and text.endswith("<|im_end|>\n<|im_start|>assistant\n")
+
+
+def test_line_breaks_end_a_completion_and_no_prompt_of_the_small_run_is_over_its_limit(
+    model: Path, tmp_path: Path
+) -> None:
+    done = subprocess.run(
+        [warm_python("trl"), "-c", TRAIN, model, tmp_path], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.strip().split("\n")[-1])
+    assert told["as text"] == ["<|im_end|>", *told["stated"]] and len(set(told["ends"])) == 4
+    assert told["refused"] == "not-one-token"
+    assert told["longest"] <= told["limit"]

@@ -36,6 +36,12 @@ def test_no_calculation_is_in_both_splits() -> None:
     assert train and test and not train & test
 
 
+def test_stories_of_one_calculation_are_one_observation() -> None:
+    stories = problems.generate(200, "test", 0, largest=10)
+    calculations = {problem.meta["expression"] for problem in stories}
+    assert {problem.cluster for problem in stories} == calculations and len(calculations) < 50
+
+
 @pytest.mark.parametrize(
     ("line", "verdict"),
     [
