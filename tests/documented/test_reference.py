@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from cli.table import COMMANDS
 from contracts import tables
 from contracts.run_file import ROOT
-from contracts.schema_keys import Key, run_keys, schema_keys
+from contracts.schema_keys import run_keys, schema_keys
 from docs.generator.reference import PAGES, TABLES, cell
 from eval import protocols
 from recipes.runs import run_names
@@ -27,9 +25,8 @@ def sources() -> Iterator[Path]:
         yield from (ROOT / folder).rglob("*.py")
 
 
-@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
-def test_every_key_is_described(key: Key) -> None:
-    assert len(key.meaning) > 3 and key.values
+def test_every_key_is_described() -> None:
+    assert len(KEYS) > 500 and [key.name for key in KEYS if len(key.meaning) <= 3 or not key.values] == []
 
 
 def test_the_meaning_of_a_key_of_run_files_is_written_once() -> None:
