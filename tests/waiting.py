@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-LIMIT = 120.0  # seconds; whatever takes them is stuck
+LIMIT = 300.0  # seconds; whatever takes them is stuck
 Value = TypeVar("Value")
 
 
