@@ -11,6 +11,7 @@ chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
 machine    settings that concern the machine: files, logs, memory, speed; each by its name, "*" for a whole group
 gone       values of settings that the release refuses, with what it does instead
+sums       settings that are the sum of others, of which earlier releases had some and today's has not
 needed     settings that a command has to state, with the default of earlier releases
 units      what the numbers of settings count
 unwritten  keys that this framework has no setting for, with what it does instead
@@ -153,6 +154,7 @@ class CommandParser(ABC):
     # By the framework's name, the name in objectives.yaml: every estimator of advantages and policy loss it has.
     estimators: ClassVar[Mapping[str, str]]
     losses: ClassVar[Mapping[str, str]]
+    says_none: ClassVar[bool] = False  # whether a command can state that a setting has no value
     not_in_command: ClassVar[Mapping[str, str]] = {}  # keys that the adapter sets otherwise, with how
     lora: ClassVar[Mapping[str, str]] = {}  # by key, the setting, where run files have no LoRA in this framework
 

@@ -23,6 +23,7 @@ def update_settings(
     """
     translation, flags = Translation(parser.launcher_of_text(settings), parser.framework), Flags()
     lines: dict[str, Line] = {}
+    summed = _sums(parser, settings)
     gone = parser.tables.get("gone", {})
     todays = todays_settings(parser, settings)
     all_names = list(dict.fromkeys(new for _, _, now in todays for new in now))
@@ -35,6 +36,8 @@ def update_settings(
             text, written = shortened(f"{name}={value}"), parser.name_in_command(new, all_names)
             if why := gone.get(new, {}).get(str(meant)):
                 translation.unknown.append((text, f"{why}; left out"))
+            elif written is None and any(new in parts for _, parts in summed.values()):
+                continue
             elif written is None:
                 reason = first_reason(parser.tables["cannot"], name) if name.startswith("--") else None
                 otherwise = f"no setting of {parser.tables['release']}, by this name"
@@ -42,6 +45,9 @@ def update_settings(
             elif new == name or new not in settings:
                 lines[written] = Line(written, meant, "", "" if new == name else text)
                 flags[written] = (meant, new)
+    for name, (total, parts) in summed.items():
+        lines[name] = Line(name, total, "", "", f"the sum of {' and '.join(parts)}")
+        flags[name] = (total, name)
     translation.lines = list(lines.values())
     stated = {line.setting.lstrip("+") for line in translation.lines}
     added = {
@@ -49,9 +55,25 @@ def update_settings(
         if parser.name_in_command(name, all_names) == name and not parser.is_machine(name)
         and str(value) not in gone.get(name, {})
     }  # fmt: skip
+    for name in [name for name, (value, _) in added.items() if value is None and not parser.says_none]:
+        if name not in stated:
+            translation.unknown.append(
+                (f"{name}={added[name][0]}, {added[name][1]}", "no command can state that there is none; left out")
+            )
+        del added[name]
     needed = {name: (value, "needed today") for name, value in parser.needed(stated).items()}
     for name, (value, note) in {**added, **needed}.items():
         if name not in stated:
             translation.lines.append(Line(name, value, "", "", note))
             flags[name] = (value, name)
     return translation, flags
+
+
+def _sums(parser: CommandParser, settings: Mapping[str, Any]) -> dict[str, tuple[float, list[str]]]:
+    """By setting of today, the sum of those of a text that it stands for, and their names; where all are numbers."""
+    stated = {new: meant for _, _, now in todays_settings(parser, settings) for new, meant in now.items()}
+    table: dict[str, list[str]] = parser.tables.get("sums", {})
+    return {
+        name: (sum(stated[part] for part in parts), parts) for name, parts in table.items()
+        if name not in stated and all(isinstance(stated.get(part), int | float) for part in parts)
+    }  # fmt: skip

@@ -56,7 +56,7 @@ class VerlCommandParser(command_parser.CommandParser):
         "seed": "data.seed",
         "epochs": "trainer.total_epochs",
     }
-    one_to_one = verl.OVERRIDES
+    one_to_one, says_none = verl.OVERRIDES, True
     estimators: ClassVar = {
         "gae": "gae", "grpo": "group", "grpo_vectorized": "group", "rloo_vectorized": "rloo",
         **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},

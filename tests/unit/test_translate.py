@@ -478,6 +478,13 @@ def test_a_value_that_the_release_refuses_is_named_and_left_out() -> None:
         assert ".rollout.mode" not in settings and "trainer.nnodes=1" in settings
 
 
+def test_two_limits_become_the_one_that_the_release_has() -> None:
+    old = "python train_ppo_ray.py --pretrain a --generate_max_len 8192"
+    page = run_command(f"{old} --prompt_max_len 1024", "openrlhf", "openrlhf")
+    assert "--data.max_len 9216" in page and "prompt_max_len=" not in page
+    assert "--data.max_len" not in run_command(old, "openrlhf", "openrlhf")
+
+
 def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
     stated_words = (
         "actor_rollout_ref.model.override_config.attn_implementation=sdpa reward_model.reward_kwargs.max_resp_len=9"
