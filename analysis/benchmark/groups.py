@@ -90,8 +90,8 @@ def groups_of(trainings: Sequence[Training]) -> list[Group]:
     machines = len({one.hardware for one in trainings})
     members: dict[tuple[str, str], list[Training]] = {}
     for one in trainings:
-        place = f", on {one.hardware}" if machines > 1 else ""
-        members.setdefault((one.name + place, one.run + place), []).append(one)
+        machine = f", on {one.hardware}" if machines > 1 else ""
+        members.setdefault((one.name + machine, one.run + machine), []).append(one)
     return [Group(name, line, tuple(own)) for (name, line), own in members.items()]
 
 

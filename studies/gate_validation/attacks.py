@@ -119,11 +119,11 @@ def detectable(sides: tuple[int, int], random: np.random.Generator) -> Case:
         now = recipe_difference.compare({"x": a}, {"x": b})[0].detectable
     noise, level = stated.call_args.args
     before = recipe_power.detectable(noise._replace(estimated=False), level)
-    found = []
+    is_better = []
     for gap in (before, now):
         a, b = drawn(gap)
-        found.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
-    return found[0], found[1], recipes_again({"x": a}, {"x": b})
+        is_better.append(recipe_difference.compare({"x": a}, {"x": b})[0].verdict == "B is better")
+    return is_better[0], is_better[1], recipes_again({"x": a}, {"x": b})
 
 
 def copied(random: np.random.Generator) -> Case:
@@ -155,13 +155,13 @@ def greedy(random: np.random.Generator) -> Case:
         smallest_difference.smallest_detectable([(first, second)]) or 1.0
         for first, second in (one_differs, (pair.first, pair.second))
     ]
-    found = []
+    detected = []
     for gap in stated:
         pair = drawn(gap)
-        found.append(pair.counts.sum() > 0 and paired_answers.p_value([pair], 0.0) <= ALPHA)
+        detected.append(pair.counts.sum() > 0 and paired_answers.p_value([pair], 0.0) <= ALPHA)
     gained = int((pair.counts > 0).sum())
     exact = stats.binomtest(gained, max(1, int((pair.counts != 0).sum()))).pvalue
-    return bool(found[0]), bool(found[1]), bool(pair.counts.sum() > 0 and exact <= ALPHA)
+    return bool(detected[0]), bool(detected[1]), bool(pair.counts.sum() > 0 and exact <= ALPHA)
 
 
 def even_gain(n: int, k: int, gain: float, level: float, random: np.random.Generator) -> Case:

@@ -285,12 +285,12 @@ def held(times: int, random: np.random.Generator) -> Iterator[Line]:
     """What was right before: intervals of single scores and of differences, unequal repeats, and `needed`."""
     grid = list(itertools.product((30, 100, 500), (1, 4, 16), (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)))
     inside = np.zeros((len(grid), 2))
-    for place, (n, k, mean) in enumerate(grid):
+    for row, (n, k, mean) in enumerate(grid):
         for _ in range(times):
             solved = random.random((n, k)) < random.beta(mean, 1 - mean, n)[:, None]
             estimate, shares_solved = statistics.avg_at_k(solved), solved.mean(axis=1)
             half = stats.t.ppf(0.975, n - 1) * shares_solved.std(ddof=1) / n**0.5
-            inside[place] += [estimate.low <= mean <= estimate.high, abs(solved.mean() - mean) <= half]
+            inside[row] += [estimate.low <= mean <= estimate.high, abs(solved.mean() - mean) <= half]
     inside /= times
     worst = [f"{np.sum(part >= 0.93)} of {len(grid)} (lowest {100 * part.min():.0f} %)" for part in inside.T]
     yield (

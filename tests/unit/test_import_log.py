@@ -284,7 +284,7 @@ def test_logs_of_other_programs_are_named(tmp_path: Path, framework: str, text: 
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "given", "right"),
+    ("name", "text", "stated", "right"),
     [
         ("train.log", OLD_VERL, "openrlhf", "verl"), ("train.log", OLD_VERL, "trl", "verl"),
         ("train.log", OLD_VERL, None, "verl"),
@@ -292,11 +292,11 @@ def test_logs_of_other_programs_are_named(tmp_path: Path, framework: str, text: 
     ],
 )  # fmt: skip
 def test_a_log_of_another_framework_is_named(
-    tmp_path: Path, name: str, text: str, given: str | None, right: str
+    tmp_path: Path, name: str, text: str, stated: str | None, right: str
 ) -> None:
     (tmp_path / name).write_text(text)
     with refused("log-of-another-framework", framework=right):
-        import_log.read([tmp_path / name], given, "imported/x")
+        import_log.read([tmp_path / name], stated, "imported/x")
 
 
 def test_numbers_that_numpy_and_torch_print(tmp_path: Path) -> None:

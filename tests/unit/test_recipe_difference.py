@@ -62,8 +62,8 @@ def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
     spread = sum(side.var(axis=1, ddof=1) * own for side, own in zip(first, df, strict=True)) / sum(df)
     again[1] += of_spread * np.sqrt(spread)[:, None]
     tests = [stats.ttest_ind(again[1], again[0], axis=1, equal_var=equal) for equal in (True, False)]
-    found = np.all([(test.pvalue <= alpha) & (test.statistic > 0) for test in tests], axis=0)
-    assert found.mean() == pytest.approx(0.8, abs=0.03)
+    significant = np.all([(test.pvalue <= alpha) & (test.statistic > 0) for test in tests], axis=0)
+    assert significant.mean() == pytest.approx(0.8, abs=0.03)
 
 
 def test_seeds_that_are_alike_by_luck_decide_nothing():

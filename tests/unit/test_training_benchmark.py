@@ -123,9 +123,9 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
 
 
 def test_trainings_are_made_one_at_a_time_in_a_random_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    monkeypatch.setattr(command.graph, "run_target", lambda log, settings, options: made.append(log) or 0)
+    started: list[str] = []
+    monkeypatch.setattr(command.graph, "run_target", lambda log, settings, options: started.append(log) or 0)
     logs = [f"run{number}/{seed}" for number in range(3) for seed in range(4)]
     assert set(command.train_alone(logs, {}, [])) == {0}
-    assert sorted(made) == logs != made
+    assert sorted(started) == logs != started
     assert command.run_names(["crosscheck"], "demo") == [f"crosscheck/{name}" for name in ("openrlhf", "trl", "verl")]
