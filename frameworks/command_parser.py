@@ -156,7 +156,6 @@ class CommandParser(ABC):
     losses: ClassVar[Mapping[str, str]]
     says_none: ClassVar[bool] = False  # whether a command can state that a setting has no value
     not_in_command: ClassVar[Mapping[str, str]] = {}  # keys that the adapter sets otherwise, with how
-    lora: ClassVar[Mapping[str, str]] = {}  # by key, the setting, where run files have no LoRA in this framework
 
     @cached_property
     def tables(self) -> dict[str, Any]:

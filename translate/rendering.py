@@ -59,13 +59,7 @@ class Rendering:
         for key in parser.not_in_command.keys() & self.common.keys():
             self.refused[key] = parser.not_in_command[key]
             del self.common[key]
-        adapted = {key: self.common.pop(key) for key in list(self.common) if parser.lora and key.startswith("lora.")}
         flags = self._flags()
-        for key, value in adapted.items():
-            if key in parser.lora:
-                flags[parser.lora[key]] = (value, key)
-            elif value:
-                self.refused[key] = f"{release} has no setting for it"
         extra = parser.extra_settings(self.common)
         for key in self.common:
             if key.startswith("more.") and key not in {source for _, source in extra.values()}:

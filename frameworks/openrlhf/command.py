@@ -154,6 +154,10 @@ def trainer_flags(
         UserError: OpenRLHF does not have what the run wants, or the batch, the GPUs or the passes do not divide.
     """
     keys, flags = values(stage), CommandSettings(run)
+    for key in keys:
+        if key.startswith("lora."):
+            text = ": OpenRLHF gives vLLM the weights under an adapter's names, which vLLM does not know; remove it"
+            raise refuse(run, key, text, "setting-not-in-framework")
     check_known(run, "OpenRLHF", keys, (*FLAGS, *CONVERTED))
     for key, value in keys.items():
         for flag in FLAGS.get(key, []):

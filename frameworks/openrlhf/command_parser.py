@@ -33,7 +33,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         "seed": "train.seed",
         "epochs": "train.num_episodes",
     }
-    one_to_one, lora = openrlhf.FLAGS, LORA
+    one_to_one = openrlhf.FLAGS
     estimators: ClassVar = {
         "gae": "gae", **dict.fromkeys(objective.ESTIMATORS.values(), "group"), **objective.NAMED_ESTIMATORS,
     }  # fmt: skip
