@@ -32,11 +32,18 @@ def job_name_prefix(work: Path) -> str:
 
 
 def name_jobs(executor: type[Any], work: Path) -> None:
-    """Make the executor use the prefix. Its own setting is part of the profile, which does not know the folder."""
+    """Make the executor use the prefix. Its own setting is part of the profile, which does not know the folder.
+
+    It submits each job by itself, because a job asks for memory and time of its own, and an array cannot.
+    """
     set_up: Callable[..., None] = executor.__post_init__
 
     def __post_init__(self: Any, *arguments: Any, **named: Any) -> None:
-        self.workflow.executor_settings.jobname_prefix = job_name_prefix(work)
+        settings = self.workflow.executor_settings
+        settings.jobname_prefix = job_name_prefix(work)
+        if settings.array_jobs:
+            self.logger.warning("slurm-array-jobs is left out: each job asks for memory and time of its own")
+            settings.array_jobs = None
         set_up(self, *arguments, **named)
 
     executor.__post_init__ = __post_init__

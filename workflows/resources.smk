@@ -15,9 +15,6 @@ CLUSTER = config["cluster"]
 IN_JOB = not workflow.is_main_process and "SLURM_JOB_ID" in os.environ
 
 if CLUSTER and workflow.is_main_process:
-    if getattr(workflow.executor_settings, "array_jobs", None):
-        sentence = "slurm-array-jobs is set, but each job asks for memory and time of its own, and an array cannot: omit it"
-        raise refusal(UserError(sentence, code="array-jobs"))
     import snakemake.executors.local
     import snakemake_executor_plugin_slurm
 

@@ -181,6 +181,17 @@ def test_a_snakefile_that_is_read_twice_has_one_list_of_what_it_submits(tmp_path
     assert orphaned_jobs.pick_up(executor, tmp_path) is orphaned_jobs.pick_up(executor, tmp_path)
 
 
+def test_jobs_have_the_folder_s_prefix_and_are_no_array(tmp_path: Path) -> None:
+    said, settings = list[str](), SimpleNamespace(jobname_prefix="", array_jobs="all")
+    executor = type("Executor", (), {"__post_init__": lambda self: None})
+    orphaned_jobs.name_jobs(executor, tmp_path)
+    one: Any = executor()
+    one.workflow, one.logger = SimpleNamespace(executor_settings=settings), SimpleNamespace(warning=said.append)
+    one.__post_init__()
+    assert settings.jobname_prefix == orphaned_jobs.job_name_prefix(tmp_path)
+    assert settings.array_jobs is None and len(said) == 1
+
+
 def test_the_limit_of_jobs_is_the_least_that_applies(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {
         "user": "one\n",
