@@ -15,6 +15,7 @@ import marshal
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -32,6 +33,7 @@ FORK_SERVER = Path(__file__).with_name("fork_server.py")
 # Of the standard library, what no program needs: other packages, tests, and what has windows
 LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip",
             "lib2to3", "__pycache__"}  # fmt: skip
+PT_LOAD, WORTH_CUTTING = 1, 1 << 18  # of elf.h; bytes
 NO_EXTENSION = re.compile(r"_test|_ctypes_test|_xx|xx|_tkinter")
 
 
@@ -64,7 +66,9 @@ def start(script: Path, *options: str, **streams: Any) -> subprocess.Popen[bytes
     with _ONE_AT_A_TIME.lock, opened:
         copied = []
         for inside, source in copied_files().items():
-            descriptor = os.open(source, os.O_RDONLY) if isinstance(source, Path) else _in_memory(source)
+            # Opened anew, a file in memory is read from its beginning
+            file = source if isinstance(source, Path) else f"/proc/self/fd/{source}"
+            descriptor = os.open(file, os.O_RDONLY)
             opened.callback(os.close, descriptor)
             copied += ["--perms", "0555", "--file", str(descriptor), inside]
         descriptors = [int(number) for number in copied[3::5]]
@@ -85,19 +89,20 @@ def python_command(script: Path) -> list[str]:
 
 
 @cache
-def copied_files() -> dict[str, Path | bytes]:
-    """The files of a sandbox, by their paths inside: a file of this machine, or what it holds."""
+def copied_files() -> dict[str, Path | int]:
+    """The files of a sandbox, by their paths inside: a file of this machine, or a descriptor of one in memory."""
     python = Path(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))
     standard = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix, "base": sys.base_prefix}))
     extensions = [one for one in sorted((standard / "lib-dynload").glob("*.so")) if not NO_EXTENSION.match(one.name)]
-    files: dict[str, Path | bytes] = {f"{HOME}/bin/python": python}
+    files: dict[str, Path | int] = {f"{HOME}/bin/python": python}
     # Python finds its library by os.py and lib-dynload, and looks into the archive first
     files[f"{HOME}/lib/{standard.name}/os.py"] = standard / "os.py"
     files |= {f"{HOME}/lib/{standard.name}/lib-dynload/{one.name}": one for one in extensions}
-    files[f"{HOME}/lib/python{sys.version_info.major}{sys.version_info.minor}.zip"] = _archive(standard)
+    files[f"{HOME}/lib/python{sys.version_info.major}{sys.version_info.minor}.zip"] = _in_memory(_archive(standard))
     for library in _libraries([python, *extensions]):
         loader = library.name.startswith("ld-")  # Python's file names it by its whole path
         files[str(library) if loader else f"{HOME}/shared/{library.name}"] = library
+    files = {inside: _without_symbols(file) if isinstance(file, Path) else file for inside, file in files.items()}
     return files | {f"{HOME}/{file.name}": file for file in (RUNNER, FORK_SERVER)}
 
 
@@ -116,12 +121,22 @@ def _archive(standard: Path) -> bytes:
 
 
 def _in_memory(content: bytes) -> int:
-    """A descriptor of a file in memory that holds it."""
-    descriptor = os.memfd_create("archive")
+    """A descriptor of a file in memory that holds it; it stays as long as this process."""
+    descriptor = os.memfd_create("python")
     with os.fdopen(descriptor, "wb", closefd=False) as file:
         file.write(content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
+
+
+def _without_symbols(file: Path) -> Path | int:
+    """A program or library; in memory, what is loaded of it, if that is much less: the rest is for debuggers."""
+    content = file.read_bytes() if file.stat().st_size > WORTH_CUTTING else b""
+    if content[:6] != b"\x7fELF\x02\x01":  # of 64 bits, the lowest first
+        return file
+    table, size, count = struct.unpack_from("<Q14xHH", content, 32)  # e_phoff, e_phentsize, e_phnum of elf.h
+    segments = [struct.unpack_from("<IIQQQQ", content, table + size * number) for number in range(count)]
+    end = max(offset + length for kind, _, offset, _, _, length in segments if kind == PT_LOAD)
+    return _in_memory(content[:end]) if len(content) - end > WORTH_CUTTING else file
 
 
 def _libraries(programs: list[Path]) -> list[Path]:

@@ -182,6 +182,14 @@ def test_a_program_sees_its_own_namespaces_and_pipes_alone(own_sandboxes: str) -
 
 
 SHARED = read_programs("shared_files.txt")
+
+
+def copied_from() -> list[Path]:
+    """The files of this machine, and of this process's memory, that sandboxes have copies of."""
+    files = bubblewrap.copied_files().values()
+    return [one if isinstance(one, Path) else Path(f"/proc/self/fd/{one}") for one in files]
+
+
 NO_FILTER = struct.pack("HBBI", seccomp.RETURN, 0, 0, seccomp.ALLOW)
 
 
@@ -193,7 +201,7 @@ def test_without_the_filter_a_program_reaches_the_files_of_its_own_sandbox_alone
 ) -> None:
     """Each returns whether it got what it tried, and what it saw of another sandbox and of this process."""
     monkeypatch.setattr(seccomp, "program", lambda: NO_FILTER)
-    sources = [one for one in bubblewrap.copied_files().values() if isinstance(one, Path)]
+    sources = copied_from()
     pools = [warm_pool.POOL, warm_pool.Pool()]
     with contextlib.closing(pools[1]), ThreadPoolExecutor(2) as threads:
         running = [threads.submit(attempt, SHARED[name], pool.run, Limits(files=64)) for pool in pools]
@@ -219,8 +227,7 @@ def f():
 @needs_warm
 def test_no_file_of_a_sandbox_is_one_of_this_machine_or_of_another(own_sandboxes: str) -> None:
     """Whatever a kernel lets programs do to a file that they can open ends at the sandbox."""
-    sources = [one.stat() for one in bubblewrap.copied_files().values() if isinstance(one, Path)]
-    seen = {(one.st_dev, one.st_ino) for one in sources}
+    seen = {(one.st_dev, one.st_ino) for one in map(os.stat, copied_from())}
     with contextlib.closing(warm_pool.Pool()) as other:
         for way in (warm_pool.POOL.run, other.run, single_use.run):  # the warm ones stay while the next are looked at
             (value,) = attempt(FILES, way, Limits()).values
