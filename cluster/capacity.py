@@ -72,8 +72,8 @@ def disk_gb(run: Run) -> tuple[float, float]:
         weights += saved
     lora = run.stages[0].lora
     trained = gpu_memory.adapter_parameters(model, lora) / 1e9 if model and lora else parameters
-    native = states * size.state + weights * size.weights
-    return native * trained, len(run.checkpoint_steps) * 2 * parameters
+    native = (states * size.state + weights * size.weights) * trained + states * size.frozen * parameters * bool(lora)
+    return native, len(run.checkpoint_steps) * 2 * parameters
 
 
 def run_costs(run: Run, seeds: int, gpu_gb: float | None, results: Path, generating: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class CheckpointSize(NamedTuple):
     state: int  # optimiser's state with the weights that belong to it
     weights: int  # the weights once more, as they are exported
     states_kept: int | None = None  # how many states are kept; None: all
+    frozen: int = 0  # with LoRA, bytes for each weight that is not trained, in each state
 
 
 def longest_sequence(stage: Stage) -> int:

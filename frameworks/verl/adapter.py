@@ -42,7 +42,8 @@ class VerlAdapter(Adapter):
     command: ClassVar = command
     parser: ClassVar = parser_check
     timers, metrics, earlier_names = metrics.TIMERS, metrics.COLUMNS, metrics.EARLIER
-    checkpoint_size = CheckpointSize(state=12, weights=0)  # FSDP: 4 + 8, and the weights are exported from these
+    # FSDP: 4 + 8, and the weights are exported from these
+    checkpoint_size = CheckpointSize(state=12, weights=0, frozen=4)
     sampler_distance = "training/rollout_probs_diff_mean"
     engine_share = "actor_rollout_ref.rollout.gpu_memory_utilization"
     several_gpus = ("actor_rollout_ref.rollout.tensor_model_parallel_size",)

@@ -74,6 +74,7 @@ def test_in_verl_it_takes_less_memory() -> None:
     run = changed(whole, r=32, alpha=32, target_modules=["all-linear"])
     small, large = (gpu_memory.estimate_stage(one, one.stages[0], 80) for one in (run, whole))
     assert small and large and small.state < 0.7 * large.state
+    assert capacity.disk_gb(whole)[0] / 4 < capacity.disk_gb(run)[0] < capacity.disk_gb(whole)[0] / 2  # 4 of 12 bytes
 
 
 def test_a_run_without_it_has_the_same_settings_as_before_there_was_any() -> None:
