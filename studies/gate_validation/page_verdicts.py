@@ -327,7 +327,7 @@ def held(times: int, random: np.random.Generator) -> Iterator[Line]:
     yield (
         0,
         "gain of 4 points found (%)",
-        f"500 × {k}, as `needed` says",
+        f"500 × {k}, as needed says",
         NONE,
         share(hits[0], times),
         share(hits[1], times),

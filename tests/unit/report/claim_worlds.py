@@ -271,7 +271,8 @@ WORLDS: dict[str, Worlds] = {
         TINY_3B, TINY_7B, *((parts(one, 12), parts(400, 12)) for one in (500, 400, 300))
     ),
     "tinyzero-answers-short": two_runs(
-        TINY_3B, TINY_7B, *((parts(200, one), parts(300, 11)) for one in (12, 30, {0: 60, 100: 40, 300: 12}))
+        TINY_3B, TINY_7B, *((parts(200, one), parts(300, 11)) for one in (12, 30, {0: 60, 100: 40, 300: 12})),
+        (parts(200, 12), parts(300, 30)),
     ),
     "tinyzero-shorter-and-better": one_run(
         TINY_7B, right({120: 0.5, 300: 0.6}, tokens={120: 500, 300: 400}), right(0.5, tokens={120: 500, 300: 400}),
@@ -279,10 +280,11 @@ WORLDS: dict[str, Worlds] = {
     ),
     "tinyzero-steps-from-the-start": two_runs(
         TINY_3B, TINY_7B, ({"step_by_step": 0.8}, {"step_by_step": 0.7}),
-        ({"step_by_step": {0: 0.1, 300: 0.9}}, {"step_by_step": 0.7}),
+        ({"step_by_step": {0: 0.1, 300: 0.9}}, {"step_by_step": 0.7}), ({"step_by_step": 0.8}, {"step_by_step": 0.1}),
     ),
     "tinyzero-reflection-from-the-start": two_runs(
-        TINY_3B, TINY_7B, *(({"reflection": one}, {"reflection": 0.3}) for one in (0.2, {0: 0.0, 300: 0.5}))
+        TINY_3B, TINY_7B, *(({"reflection": one}, {"reflection": 0.3}) for one in (0.2, {0: 0.0, 300: 0.5})),
+        ({"reflection": 0.2}, {"reflection": 0.0}),
     ),
     "tinyzero-aha": one_run(
         TINY_7B, {"mistake": {0: 0.02, 60: 0.2}}, {"mistake": 0.0}, {"mistake": {0: 0.3, 60: 0.2}},
@@ -300,7 +302,9 @@ WORLDS: dict[str, Worlds] = {
         {"tinyzero/grpo-3b": length(400, 0.2), TINY_3B: length(400, 0.1),
          "tinyzero/grpo-7b": length(400, 0.2), TINY_7B: length(400, 0.1)},
         [{"tinyzero/grpo-3b": length(400, 0.2), TINY_3B: length(400, 0.1),
-          "tinyzero/grpo-7b": length(400, swing), TINY_7B: length(400, 0.1)} for swing in (0.1, 0.05)],
+          "tinyzero/grpo-7b": length(400, swing), TINY_7B: length(400, 0.1)} for swing in (0.1, 0.05)]
+        + [{"tinyzero/grpo-3b": length(400, 0.1), TINY_3B: length(400, 0.1),
+            "tinyzero/grpo-7b": length(400, 0.2), TINY_7B: length(400, 0.1)}],
     ),
     "gsm8k-82": one_run(GSM8K, right({0: 0.3, 1800: 0.82}), right({0: 0.82, 1800: 0.7}), right(0.95)),
     "gsm8k-format-at-150": one_run(
@@ -349,7 +353,8 @@ WORLDS: dict[str, Worlds] = {
     "maze-grpo-better": Worlds(
         {MAZE: right(0.8), MAZE_PPO: right(0.5), MAZE_LARGE: right(0.8), MAZE_PPO_LARGE: right(0.5)},
         [{MAZE: right(0.8), MAZE_PPO: right(0.5), MAZE_LARGE: right(large), MAZE_PPO_LARGE: right(0.5)}
-         for large in (0.5, 0.4)],
+         for large in (0.5, 0.4)]
+        + [{MAZE: right(0.5), MAZE_PPO: right(0.5), MAZE_LARGE: right(0.8), MAZE_PPO_LARGE: right(0.5)}],
     ),
     "maze-reasoning": two_runs(
         MAZE, MAZE_PPO, *((right(0.6, right_reasons=one), right(0.6, right_reasons=two))

@@ -28,6 +28,7 @@ from analysis.claims.verdicts import (
     NOT_MEASURED,
     SUPPORTED,
     Finding,
+    Runs,
     finding,
     measure,
     printed_finding,
@@ -322,12 +323,15 @@ def _read_steps(one: dict[str, Any]) -> tuple[dict[str, list[int]], dict[str, in
     return {name: sorted(own) for name, own in steps.items()}, last
 
 
-def _verdict(one: dict[str, Any], world: Mapping[str, claim_worlds.Run], part: dict[str, Any] | None = None) -> Finding:
-    """The verdict on a claim, or on a part of it, in a world of the claim's runs."""
+def _planted(one: dict[str, Any], world: Mapping[str, claim_worlds.Run]) -> Runs:
     steps, last = _read_steps(one)
     benchmarks = sorted({rule["benchmark"] for rule in one["rules"] if "benchmark" in rule}) or ["sums", "proofs"]
     assert world.keys() == steps.keys()
-    return finding(part or one, runs_by_name(claim_worlds.stored_runs(world, steps, last, benchmarks)), "full")
+    return runs_by_name(claim_worlds.stored_runs(world, steps, last, benchmarks))
+
+
+def _verdict(one: dict[str, Any], world: Mapping[str, claim_worlds.Run]) -> Finding:
+    return finding(one, _planted(one, world), "full")
 
 
 ON_RUNS = [one for one in load_registry()["claims"] if any(map(runs_of, one["rules"]))]
@@ -365,8 +369,10 @@ def test_a_claim_is_supported_where_its_sentence_is_true_and_contradicted_where_
 )
 def test_each_of_several_rules_alone_is_decided_either_way(one: dict[str, Any]) -> None:
     worlds = claim_worlds.WORLDS[one["id"]]
-    parts = [{**one, "rules": [rule]} for rule in one["rules"]]
-    judged = [[_verdict(one, world, part).verdict for part in parts] for world in (worlds.true, *worlds.false)]
+    judged = [
+        [finding({**one, "rules": [rule]}, runs, "full").verdict for rule in one["rules"]]
+        for runs in (_planted(one, world) for world in (worlds.true, *worlds.false))
+    ]
     for number, verdicts in enumerate(zip(*judged, strict=True)):
         assert verdicts[0] == SUPPORTED and CONTRADICTED in verdicts, number
 
