@@ -78,7 +78,7 @@ def start(project: Path, cluster: daemons.Cluster, *targets: str, **config: str)
 
 def snakemake(project: Path, cluster: daemons.Cluster, *targets: str, **config: str) -> tuple[int, str]:
     process = start(project, cluster, *targets, **config)
-    output, _ = process.communicate(timeout=900)
+    output, _ = process.communicate(timeout=1800)
     return process.returncode, output
 
 
@@ -208,7 +208,7 @@ def test_the_whole_line_with_refusals_and_a_controller_that_restarts(
     time.sleep(5)
     assert process.poll() is None
     running.start_controller()
-    output, _ = process.communicate(timeout=900)
+    output, _ = process.communicate(timeout=1800)
     assert process.returncode == 0, output
     scores = tables.read(project / f"results/{RUN}/scores.parquet", tables.SCORE).to_pylist()
     assert len(scores) == BENCHMARKS * (1 + len(miniature.CHECKPOINTS))
