@@ -104,5 +104,5 @@ def test_the_page_has_both_studies_and_a_verdict_for_each_claim(
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "Content-Security-Policy" in text and "<script" not in text and text.count("<svg") == 2
     claims = study.claims_table().data
-    assert len(claims) == 5 and all(verdict in text for verdict in claims["verdict"])
+    assert len(claims) >= 5 and all(verdict in text for verdict in claims["verdict"])
     assert {"kl_values.csv", "kl_gradients.csv", "kl_claims.csv"} <= {file.name for file in tmp_path.iterdir()}
