@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
 
 import click
+import yaml
 
 from cli import environments, grade, graph
 from contracts.paths import ResultsFolder
 from contracts.seeds import run_id
+from recipes.run_sets import run_set_name
 from system.errors import ROOT, UserError
 
 RUNS = ("crosscheck",)  # the same run through every framework
@@ -39,9 +40,9 @@ def command(
     checkpoints are evaluated, and one page shows all of it, with a benchmark.json for the pages of other machines.
     """
     settings.setdefault("seeds", SEEDS)
-    configuration = grade.configured(**{key: json.loads(settings[key]) for key in ("scale",) if key in settings})
-    scale, seeds = configuration["scale"], json.loads(settings["seeds"])
-    names = varied(run_names(runs or RUNS, scale), vary, scale)
+    configuration = grade.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
+    scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
+    names = list(dict.fromkeys(varied(run_names(runs or RUNS, scale), vary, scale)))
     results = ResultsFolder(ROOT / configuration["results"] / scale)
     chosen = settings | graph.configuration({"reproduce": names})
     trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
@@ -52,7 +53,8 @@ def command(
     if (status := graph.run_target(scored[0], chosen, [*scored[1:], *options])) or "--dry-run" in options:
         sys.exit(status)
     page = ["--run", *names, "--seeds", *map(str, seeds), "--scale", scale, "--results", str(results.path)]
-    page += ["--output", str(results.path / "benchmark"), *(["--with", *others] if others else [])]
+    folder = results.path / "benchmark" / run_set_name(names, {}, run_names(RUNS, scale))
+    page += ["--output", str(folder), *(["--with", *others] if others else [])]
     page += [f"--{key}={value}" for key, value in (("accuracy", accuracy), ("price", price)) if value is not None]
     sys.exit(environments.run_module("base", "analysis.benchmark", page, program="crosszero benchmark"))
 

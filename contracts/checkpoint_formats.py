@@ -13,6 +13,7 @@ from system.yaml_files import read_yaml
 FORMATS = Path(__file__).with_suffix(".yaml")
 TORCH_WEIGHTS = re.compile(r"pytorch_model(?!_fsdp)[^/]*\.bin")
 ADAPTER, ADAPTER_WEIGHTS, GGUF = "adapter", "adapter_model", "gguf"
+NOT_WHOLE = (ADAPTER_WEIGHTS, "consolidated")  # Mistral's files hold the weights a second time, under names of its own
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ class UnconvertedModel:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The files of whole weights: safetensors, else torch's; neither an adapter's nor FSDP's, nor hidden ones."""
+    """The files of whole weights: safetensors, else torch's; no adapter's, FSDP's, Mistral's own or hidden ones."""
     files = sorted(file for file in folder.glob("[!.]*") if file.is_file())
-    tensors = [file for file in files if file.suffix == ".safetensors" and not file.name.startswith(ADAPTER_WEIGHTS)]
+    tensors = [file for file in files if file.suffix == ".safetensors" and not file.name.startswith(NOT_WHOLE)]
     return tensors or [file for file in files if TORCH_WEIGHTS.fullmatch(file.name)]
 
 

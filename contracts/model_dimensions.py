@@ -11,6 +11,7 @@ from typing import Any
 
 EMBEDDING = re.compile(r"(.*\.)?(embed_tokens|wte|word_embeddings|embed_in)\.weight")
 LAYER = re.compile(r"(?:.*\.)?(?:layers|h)\.(\d+)\.")
+OWN_LAYER = re.compile(r"model\.layers\.\d+\.")
 # Model types whose layers are all alike, and whose weights have these names in transformers
 ALIKE = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "smollm3")
 AROUND_LAYERS = ("model.embed_tokens.weight", "model.norm.weight")
@@ -45,8 +46,8 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
         content: the folder's JSON files, by name without .json.
     """
     tensors = {name: one["shape"] for name, one in _tensors(weights).items() if isinstance(one.get("shape"), list)}
-    config = content["config"]
-    config = config["text_config"] if isinstance(config.get("text_config"), dict) else config
+    whole = content["config"]
+    config = whole["text_config"] if isinstance(whole.get("text_config"), dict) else whole
     rows = next((shape[0] for name, shape in tensors.items() if EMBEDDING.fullmatch(name) and shape), None)
     stated = config.get("vocab_size")
     if isinstance(rows, int) and isinstance(stated, int) and stated != rows:
@@ -56,7 +57,7 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
     if present and isinstance(layers, int) and (lacking := layers - sum(layer < layers for layer in present)) > 0:
         first = next(layer for layer in range(layers) if layer not in present)  # there may be billions
         return f"config.json states {layers} layers, but the weights lack {lacking} of them, such as layer {first}"
-    return (tensors and _missing_tensors(set(tensors), config)) or _tokenizer_problem(content, rows or stated)
+    return (tensors and _missing_tensors(set(tensors), whole)) or _tokenizer_problem(content, rows or stated)
 
 
 def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
@@ -66,7 +67,7 @@ def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
     if config.get("model_type") not in ALIKE or not isinstance(layers, int) or quantised:
         return ""
     needed = {*AROUND_LAYERS, *(["lm_head.weight"] if config.get("tie_word_embeddings") is False else [])}
-    in_layers = {name[match.end() :] for name in names if (match := LAYER.match(name))}
+    in_layers = {name[match.end() :] for name in names if (match := OWN_LAYER.match(name))}
     needed |= {f"model.layers.{layer}.{name}" for name in in_layers for layer in range(layers)}
     if not (absent := sorted(needed - names)):
         return ""

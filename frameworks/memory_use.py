@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ def processes_below(root: int) -> list[int]:
     """A process and all that it has started, directly or not."""
     parents = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
-            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
+        with suppress(OSError):  # it has ended; its name may be any bytes
+            parents[int(entry.parent.name)] = int(entry.read_bytes().rpartition(b")")[2].split()[1])
     members, grown = {root}, True
     while grown:
         more = {pid for pid, parent in parents.items() if parent in members} - members
@@ -38,18 +39,18 @@ def host_bytes(root: int) -> int:
     total = 0
     for pid in processes_below(root):
         with suppress(OSError):  # it has ended, or is another user's
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            total += 1024 * sum(int(line.split()[1]) for line in rollup.split("\n") if line.startswith("Pss:"))
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+            total += 1024 * sum(int(line.split()[1]) for line in rollup.split(b"\n") if line.startswith(b"Pss:"))
     return total
 
 
-def visible_gpus() -> list[Any]:
-    """NVML's handles of the GPUs that this job sees; none where there is no NVML."""
+def visible_gpus(environment: Mapping[str, str]) -> list[Any]:
+    """NVML's handles of the GPUs that a process with this environment sees; none where there is no NVML."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
-        names = os.environ.get("CUDA_VISIBLE_DEVICES")
+        names = environment.get("CUDA_VISIBLE_DEVICES")
         if names is None:
             return [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         return [
@@ -64,11 +65,11 @@ def visible_gpus() -> list[Any]:
 class Watch:
     """Looks at memory and GPUs in a thread while a trainer runs."""
 
-    def __init__(self) -> None:
-        """Start to look."""
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        """Start to look; the environment is the trainer's."""
         # A fork's siblings are the trainer's processes: their common parent has imported what they share.
         self._root = os.getppid() if fork_server.is_fork() else os.getpid()
-        self._gpus = visible_gpus()
+        self._gpus = visible_gpus(environment)
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._peaks: dict[str, float] = {}
         self._busy: list[float] = []
@@ -97,12 +98,13 @@ class Watch:
 
     def _look(self) -> None:
         memory = {"host_memory_gb": host_bytes(self._root) / GB}
-        busy = []
+        busy: list[float] = []
         if self._gpus:
             import pynvml
 
-            memory["gpu_memory_gb"] = sum(pynvml.nvmlDeviceGetMemoryInfo(gpu).used for gpu in self._gpus) / GB
-            busy = [pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100 for gpu in self._gpus]
+            with suppress(pynvml.NVMLError):  # a GPU in slices, or one that was lost: then it is not known
+                memory["gpu_memory_gb"] = sum(pynvml.nvmlDeviceGetMemoryInfo(gpu).used for gpu in self._gpus) / GB
+                busy = [pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100 for gpu in self._gpus]
         with self._lock:
             for name, value in memory.items():
                 self._peaks[name] = max(value, self._peaks.get(name, 0.0))

@@ -16,6 +16,7 @@ With each step goes what was seen of memory and GPUs since the one before (memor
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,28 +33,29 @@ Phases = list[dict[str, Any]]  # name and seconds, in the order of a step
 class Clock:
     """Appends when a start of the trainer began, made its steps and ended."""
 
-    def __init__(self, work: Path, start: int, resumed_from: int) -> None:
-        """Note the start of this number, which continues from a step."""
+    def __init__(self, work: Path, start: int, resumed_from: int, environment: Mapping[str, str]) -> None:
+        """Note the start of this number, which continues from a step; the environment is the trainer's."""
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
-        self._memory = memory_use.Watch()
-        self._note("start", resumed_from)
+        self._memory = memory_use.Watch({**os.environ, **environment})
+        self._note("start", resumed_from, time.monotonic())
 
     def note_step(self, step: int) -> None:
         """A step's line was printed."""
-        self._note("step", step, self._memory.take())
+        now = time.monotonic()
+        self._note("step", step, now, self._memory.take())
 
     def note_end(self) -> None:
         """The trainer's process has ended."""
-        self._note("end", None)
+        self._note("end", None, time.monotonic())
 
     def close(self) -> None:
         """No step will follow."""
         self._memory.end()
 
-    def _note(self, event: str, step: int | None, used: Mapping[str, float] = MappingProxyType({})) -> None:
+    def _note(self, event: str, step: int | None, now: float, used: Mapping[str, float] = MappingProxyType({})) -> None:
         with self._file.open("a", encoding="ascii") as file:
-            file.write(json_lines.dump({"event": event, "step": step, "time": time.monotonic(), "used": {**used}}))
+            file.write(json_lines.dump({"event": event, "step": step, "time": now, "used": {**used}}))
 
 
 class Interval:

@@ -121,7 +121,7 @@ def launch_stage(
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
         command.environment[rollout_log.VARIABLE] = str(attempt.folder)
         with (
-            closing(phases.Clock(paths.work, attempt.number, resumed_from)) as clock,
+            closing(phases.Clock(paths.work, attempt.number, resumed_from, command.environment)) as clock,
             closing(
                 Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
             ) as trackers,

@@ -15,6 +15,7 @@ from analysis.benchmark import figures, trainings
 from analysis.benchmark.groups import Group, common_accuracy, groups_of
 from analysis.pages import page, table_texts
 from analysis.pages.table_texts import Table, interval_columns, interval_text
+from analysis.statistics import mean_intervals
 from contracts.run_file import SCALES
 from eval.statistics import Estimate
 from system import durable
@@ -78,8 +79,8 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     text = [f"Minutes of training until {100 * accuracy:.1f} % of the held-out problems are right: {times}."]
     first, *others = order
     for name in others:
-        if reached[first].high >= reached[name].low:
-            text.append(f"Whether {first} is faster than {name} cannot be told: their intervals overlap.")
+        if -math.inf < mean_intervals.difference(reached[first], reached[name]).low <= 0:
+            text.append(f"Whether {first} is faster than {name} cannot be told: the interval of the difference has 0.")
     if any(len(group.trainings) == 1 for group in groups):
         text.append("One seed of a run: its time has no interval. Add --seeds 0,1,2,3,4.")
     return text
@@ -117,7 +118,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder for page, tables, figures, benchmark.json")
     arguments = parser.parse_args()
     own = trainings.read_trainings(arguments.results, arguments.run, arguments.seeds, arguments.scale)
-    every = own + [one for file in arguments.others for one in trainings.read(file)]
+    every = trainings.put_together(own, [one for file in arguments.others for one in trainings.read(file)])
     trainings.write(own, arguments.output / "benchmark.json")
     groups = groups_of(every)
     accuracy = arguments.accuracy / 100 if arguments.accuracy else common_accuracy(every)

@@ -24,7 +24,7 @@ def plot(groups: Sequence[Group], accuracy: float, folder: Path) -> dict[str, st
         "accuracy_by_time": plot_accuracy_by_time(groups, accuracy, folder),
         "step_by_phase": plot_step_by_phase(groups, folder),
     }
-    if len({group.varied_value for group in groups}) > 1:
+    if len({repr(group.varied_value) for group in groups}) > 1:
         figures["growth"] = plot_growth(groups, folder)
     return figures
 
@@ -81,6 +81,7 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
     for line, members in lines.items():
         style = styles[line]
         numeric = all(isinstance(group.varied_value, int | float) for group in members)
+        members = sorted(members, key=lambda group: group.varied_value) if numeric else members
         x = [group.varied_value if numeric else position for position, group in enumerate(members)]
         for axes, estimates in (
             (panels[0], [group.seconds_of_step for group in members]),

@@ -76,7 +76,7 @@ class Group:
 
     @property
     def payers(self) -> int:
-        """How many machines or GPUs are paid for."""
+        """How many GPUs are paid for; without any, the machine."""
         return max(1, len(self.trainings[0].gpus))
 
 
@@ -96,5 +96,5 @@ def groups_of(trainings: Sequence[Training]) -> list[Group]:
 
 
 def common_accuracy(trainings: Sequence[Training]) -> float:
-    """The highest accuracy that every training reaches at a checkpoint."""
-    return min(max(value for _, _, value in one.curve) for one in trainings)
+    """The highest accuracy that every training reaches at a checkpoint after its first step."""
+    return min(max(value for step, _, value in one.curve if step) for one in trainings)

@@ -25,7 +25,7 @@ ONCE = ("start-up", "end")  # phases that a training has once
 
 @dataclass(frozen=True)
 class Training:
-    """One training, which had its machine to itself.
+    """One training.
 
     Attributes:
         run: its name, without what was varied.
@@ -35,9 +35,11 @@ class Training:
         algorithm: as in the run file.
         model: the base model's name.
         machine: processor, cores and memory.
-        gpus: names of the GPUs; empty without.
+        gpus: names of the GPUs that it has by its run file; empty without.
         commit: of this project.
         packages: versions, by name.
+        scale: of the run file.
+        benchmarks: of the accuracy, each with its protocol.
         steps: of all stages.
         completions_per_step: prompts times completions of each, of the first stage.
         response_tokens: mean length of all completions; None where it is not logged.
@@ -60,6 +62,8 @@ class Training:
     gpus: list[str]
     commit: str
     packages: dict[str, str]
+    scale: str
+    benchmarks: list[str]
     steps: int
     completions_per_step: int
     response_tokens: float | None
@@ -138,11 +142,13 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             path=str(folder.training_log),
         )
     record = provenance.read(folder.stage(1) / "training_log.parquet")
-    scores = tables.read(folder.scores, tables.SCORE, ["step", "avg_at_k"]).to_pandas()
+    scores = tables.read(folder.scores, tables.SCORE, ["step", "benchmark", "protocol", "avg_at_k"]).to_pandas()
     each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
     in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
     past = pd.Series([sum(row.values()) - row.get("end", 0.0) for row in each], log["step"]).cumsum()
     lengths = log["response_length_mean"].mean()
+    gpus = [device for device in record.get("devices", []) if not device.startswith("cpu ")]  # of the whole machine
+    used = run.hardware.get("nodes", 1) * run.hardware["gpus"] if gpus else 0
     return Training(
         run=variants.base_run(name),
         varied={key: variants.value_of(content, key) for key in keys},
@@ -151,9 +157,11 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         algorithm=run.algorithm,
         model=run.model,
         machine=record.get("machine", "not recorded"),
-        gpus=[device for device in record.get("devices", []) if not device.startswith("cpu ")],
+        gpus=[gpus[number % len(gpus)] for number in range(used)],
         commit=str(record.get("git_commit") or ""),
         packages=record.get("packages", {}),
+        scale=scale,
+        benchmarks=sorted({f"{one.benchmark} by {one.protocol}" for one in scores.itertuples()}),
         steps=len(log),
         completions_per_step=run.stages[0].batch["prompts_per_step"] * run.stages[0].batch["samples_per_prompt"],
         response_tokens=None if pd.isna(lengths) else float(lengths),
@@ -178,6 +186,35 @@ def write(trainings: Sequence[Training], file: Path) -> None:
     durable.write_text(file, json.dumps(content, indent=1) + "\n")
 
 
+def put_together(own: Sequence[Training], others: Sequence[Training]) -> list[Training]:
+    """Own trainings and others that can be shown on one page; a training that is among both is there once.
+
+    Raises:
+        UserError: they were evaluated otherwise, or have one seed twice.
+    """
+    every = list(own)
+    for one in others:
+        if (one.scale, one.benchmarks) != (own[0].scale, own[0].benchmarks):
+            raise UserError(
+                f"the trainings should have the same scale and benchmarks as these ({own[0].scale}: "
+                f"{', '.join(own[0].benchmarks)}), but {one.name} has {one.scale}: {', '.join(one.benchmarks)}; "
+                "evaluate both alike",
+                code="other-benchmark",
+            )
+        equal = [
+            known for known in every if (known.name, known.seed, known.hardware) == (one.name, one.seed, one.hardware)
+        ]
+        if not equal:
+            every.append(one)
+        elif one not in equal:
+            raise UserError(
+                f"seed {one.seed} of {one.name} should be there once for each machine, but was measured twice on "
+                f"{one.hardware}: leave one of the files out",
+                code="repeated-seed",
+            )
+    return every
+
+
 def read(file: Path) -> list[Training]:
     """The trainings of another machine's benchmark.json; raises UserError if it is no such file."""
     try:
@@ -185,7 +222,8 @@ def read(file: Path) -> list[Training]:
         if content["format"] != FORMAT:
             raise ValueError
         known = {field.name for field in fields(Training)}
-        return [Training(**{key: row[key] for key in known}) for row in content["trainings"]]
+        rows = [{key: row[key] for key in known} for row in content["trainings"]]
+        return [Training(**row | {"curve": [tuple(point) for point in row["curve"]]}) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(
             f"{file} should be the benchmark.json of another machine ({FORMAT}), but is not: give the file that "

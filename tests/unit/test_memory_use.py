@@ -42,6 +42,7 @@ def test_what_processes_share_counts_once(program: str) -> None:
 
 def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     library = SimpleNamespace(
+        NVMLError=RuntimeError,
         nvmlInit=lambda: None,
         nvmlDeviceGetHandleByIndex=lambda number: number,
         nvmlDeviceGetHandleByUUID=lambda name: {"GPU-5": 5}[name],
@@ -50,13 +51,30 @@ def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
         nvmlDeviceGetUtilizationRates=lambda gpu: SimpleNamespace(gpu=10 * gpu),
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5")
-    watch = memory_use.Watch()
+    watch = memory_use.Watch({"CUDA_VISIBLE_DEVICES": "3,GPU-5"})
     watch.end()
     used = watch.take()
     assert used["gpu_memory_gb"] == 8.0 and used["gpu_utilisation"] == pytest.approx(0.4)
     assert watch.take()["host_memory_gb"] > 0.01
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert memory_use.visible_gpus() == list(range(8))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-unknown")
-    assert memory_use.visible_gpus() == []
+    assert memory_use.visible_gpus({}) == list(range(8))
+    assert memory_use.visible_gpus({"CUDA_VISIBLE_DEVICES": "GPU-unknown"}) == []
+
+
+def test_a_gpu_that_tells_nothing_ends_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    def silent(gpu: int) -> None:
+        raise ValueError(gpu)
+
+    library = SimpleNamespace(
+        NVMLError=ValueError, nvmlInit=lambda: None, nvmlDeviceGetHandleByIndex=lambda number: number,
+        nvmlDeviceGetMemoryInfo=silent, nvmlDeviceGetUtilizationRates=silent,
+    )  # fmt: skip
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    watch = memory_use.Watch({"CUDA_VISIBLE_DEVICES": "0"})
+    watch.end()
+    assert watch.take().keys() == {"host_memory_gb"}
+
+
+def test_a_process_may_have_any_name() -> None:
+    named = f"import ctypes; ctypes.CDLL(None).prctl(15, {b'new line) 1 ' + bytes([255])!r}, 0, 0, 0)\n"
+    with process(named + WAITS):
+        assert len(memory_use.processes_below(os.getpid())) > 1

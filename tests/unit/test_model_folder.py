@@ -297,6 +297,16 @@ def test_weights_without_one_tensor_or_with_a_trainer_s_names_are_refused(folder
     model_folder.check(folder)
 
 
+def test_weights_of_an_image_part_and_those_in_another_form_are_none_that_are_missing(folder: Path) -> None:
+    write_tensors(folder, *WHOLE)
+    weights(folder / "consolidated.safetensors", name="layers.0.attention.wq.weight")  # beside Mistral's own
+    model_folder.check(folder)
+    text = json.loads((folder / "config.json").read_text())
+    write_tensors(folder, "vision_tower.layers.0.w", *[f"language_model.{name}" for name in WHOLE])
+    rewrite(folder / "config.json", model_type="llava", text_config=text)
+    model_folder.check(folder)
+
+
 @pytest.mark.parametrize("name", ["model-00001-of-00002.safetensors", "pytorch_model-00001-of-00002.bin"])
 def test_one_shard_of_two_without_an_index_is_refused(folder: Path, name: str) -> None:
     (folder / "model.safetensors").rename(folder / name)

@@ -21,7 +21,7 @@ def note(
     """A start of the trainer at second 100, with its steps and its end at seconds after it."""
     times = iter([100.0, *(100 + seconds for _, seconds in events)])
     monkeypatch.setattr("time.monotonic", lambda: next(times))
-    with closing(phases.Clock(work, start, resumed_from)) as clock:
+    with closing(phases.Clock(work, start, resumed_from, {})) as clock:
         for event, _ in events:
             clock.note_end() if event == "end" else clock.note_step(int(event))
 

@@ -117,6 +117,13 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
         file.write_text(text)
         with refused("not-a-benchmark"):
             trainings.read(file)
+    store(tmp_path, RUN, 1)
+    one = read(tmp_path, seed=1)
+    with refused("other-benchmark"):
+        trainings.put_together([one], [replace(one, scale="small")])
+    with refused("repeated-seed"):
+        trainings.put_together([one], [replace(one, curve=[(0, 0.0, 0.1), (4, 1.0, 0.7)])])
+    assert trainings.put_together([one], [one, replace(one, seed=2)]) == [one, replace(one, seed=2)]
     for vary in ("steps", "steps=", "steps=1,,2"):
         with refused("bad-variation"):
             command.varied([RUN], vary, "demo")
