@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from analysis.statistics import recipe_difference, recipe_power
+from analysis.statistics import recipe_power
 from analysis.statistics.recipe_difference import Components, RecipeResult
 from eval.statistics.significance import POWER
 
@@ -59,10 +59,9 @@ def cheapest(
         cost = 2 * seeds * (costs[0] + n * repeats * costs[1])
         if best and cost >= best.cost:
             continue
-        level = alpha / recipe_difference.penalty(seeds)
         noise = expected_noise(parts, seeds, n, repeats)
-        if recipe_power.power(noise, difference, level) >= POWER:
-            best = Design(seeds, n, repeats, recipe_power.detectable(noise, level), cost)
+        if recipe_power.power(noise, difference, alpha) >= POWER:
+            best = Design(seeds, n, repeats, recipe_power.detectable(noise, alpha), cost)
     return best
 
 

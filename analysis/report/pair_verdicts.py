@@ -117,4 +117,4 @@ def _recipes_compared(first: Recipe, second: Recipe, benchmarks: tuple[str, ...]
     if why := checkpoint_difference.obstacles(*sides, benchmarks):
         return PairVerdict(*sides, benchmarks, why)
     line = training_seeds.compare(first, second, benchmarks)
-    return PairVerdict(*sides, benchmarks, "", line.welch.difference, line.p_value, line=line)
+    return PairVerdict(*sides, benchmarks, "", line.interval(), line.p_value, line=line)

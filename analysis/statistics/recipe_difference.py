@@ -29,15 +29,6 @@ MEAN = "mean of all"
 SAME = 40  # answers to problems that are solved sometimes: if so many are the same, the runs are copies
 
 
-def penalty(seeds: int) -> int:
-    """By what p-values are multiplied: the spread of two seeds says little, and both tests are wrong with it.
-
-    Args:
-        seeds: of the side with fewer. False verdicts with two: studies/gate_validation.
-    """
-    return 3 if seeds == 2 else 1
-
-
 class Components(NamedTuple):
     """Variances of the accuracy on one problem, as squared fractions; sampling is that of one completion."""
 
@@ -75,8 +66,13 @@ class RecipeResult:
     @property
     def p_value(self) -> float:
         """Of this line alone: all tests have to find it, those over seeds at a third of the level if a side has two."""
-        over_seeds = penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value)
+        over_seeds = recipe_power.penalty(min(self.seeds)) * max(self.welch.p_value, self.crossed.p_value)
         return min(1.0, max(over_seeds, self.these_seeds.p_value))
+
+    def interval(self, confidence: float = 0.95) -> Estimate:
+        """The difference with an interval that covers those of all tests: it has 0 just where they find nothing."""
+        value, low, high = _covering(self, confidence)
+        return Estimate(value, max(-1.0, low), min(1.0, high))
 
     @property
     def detectable_text(self) -> str:
@@ -165,14 +161,20 @@ def _problems_alone(parts: Sequence[Floats]) -> list[tuple[float, float]]:
 
 
 def difference_over_seeds(parts: Sequence[tuple[Floats, Floats]], confidence: float = 0.95) -> Estimate:
-    """The second recipe less the first, with an interval that covers those of both tests of `compare`.
+    """The second recipe less the first, with an interval that covers those of all tests of `compare`.
 
     Args:
         parts: per benchmark, values of both recipes, each of shape (seeds, problems), two seeds and problems or more.
         confidence: of the interval.
     """
-    line = _compared_line("", parts, None, significance.ALPHA)
-    return _covering_both(line.means[1] - line.means[0], (line.welch, line.crossed), confidence, min(line.seeds))
+    return _covering(_compared_line("", parts, None, significance.ALPHA), confidence)
+
+
+def _covering(line: RecipeResult, confidence: float) -> Estimate:
+    tests = (line.welch, line.crossed)
+    half = max(_half_over_seeds(tests, confidence, min(line.seeds)), _half(line.these_seeds, confidence))
+    gap = line.means[1] - line.means[0]
+    return Estimate(gap, gap - half, gap + half)
 
 
 def difference_of_seeds(first: Floats, second: Floats, confidence: float = 0.95) -> Estimate:
@@ -181,14 +183,18 @@ def difference_of_seeds(first: Floats, second: Floats, confidence: float = 0.95)
     tests = [
         _satterthwaite_test(gap, _seeds_alone([first[:, None], second[:, None]], pooled)) for pooled in (False, True)
     ]
-    return _covering_both(gap, tests, confidence, min(len(first), len(second)))
-
-
-def _covering_both(gap: float, tests: Sequence[Test], confidence: float, seeds: int) -> Estimate:
-    """An interval that covers both tests' own, at the level for sides with so few seeds."""
-    confidence = 1 - (1 - confidence) / penalty(seeds)
-    half = max(float(stats.t.ppf((1 + confidence) / 2, test.df)) * test.error for test in tests)
+    half = _half_over_seeds(tests, confidence, min(len(first), len(second)))
     return Estimate(gap, gap - half, gap + half)
+
+
+def _half(test: Test, confidence: float) -> float:
+    return float(stats.t.ppf((1 + confidence) / 2, test.df)) * test.error
+
+
+def _half_over_seeds(tests: Sequence[Test], confidence: float, seeds: int) -> float:
+    """Half of an interval that covers both tests' own, at the level for sides with so few seeds."""
+    level = 1 - (1 - confidence) / recipe_power.penalty(seeds)
+    return max(_half(test, level) for test in tests)
 
 
 def _mean_squares(sides: Sequence[Floats]) -> tuple[float, float, float]:
@@ -265,8 +271,8 @@ def compare(
     """Compare two recipes on each benchmark and their mean, with Holm's correction over these lines.
 
     A verdict needs Welch's test on the means of seeds and that of crossed random effects, with p-values tripled where a
-    side has two seeds (`penalty`), and a paired t test over problems for these very seeds: few seeds may be alike by
-    luck, and the tests over seeds then have too small an error.
+    side has two seeds (`recipe_power.penalty`), and a paired t test over problems for these very seeds: few seeds may
+    be alike by luck, and the tests over seeds then have too small an error.
 
     Args:
         a: per benchmark and training run of recipe A, correct answers of shape (problems, repeats).
@@ -279,7 +285,7 @@ def compare(
         UserError: a side has fewer than two runs, or problems or repeats differ.
     """
     family, lines = len(a) + (len(a) > 1), []
-    line_alpha = alpha / family / penalty(min(len(runs) for side in (a, b) for runs in side.values()))
+    line_alpha = alpha / family
     parts = []
     for name in a:
         _check_runs(name, (a[name], b[name]))

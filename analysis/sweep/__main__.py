@@ -35,9 +35,10 @@ def _differences_from_first(settings: Sequence[Setting]) -> dict[int, tuple[Esti
     adjusted = significance.holm([result.p_value for result in results])
     differences = {}
     for setting, result, p in zip(compared, results, adjusted, strict=True):
-        direction = "better" if result.welch.difference.value > 0 else "worse"
+        difference = result.interval()
+        direction = "better" if difference.value > 0 else "worse"
         verdict = direction if p <= significance.ALPHA else "cannot tell"
-        differences[setting.number] = (result.welch.difference, p, verdict)
+        differences[setting.number] = (difference, p, verdict)
     return differences
 
 

@@ -192,6 +192,6 @@ def choose_best(settings: Sequence[Setting]) -> Chosen | None:
     first = {name: [values(name, (base, base), seed) for seed in range(seeds_of_each)] for name in names}
     if seeds_of_each > 1:
         line = recipe_difference.compare(first, apart)[-1]
-        return Chosen(flat, accuracy, line, line.welch.difference)
+        return Chosen(flat, accuracy, line, line.interval())
     gaps = [mean_difference((apart[name][0] - first[name][0]).mean(axis=1)) for name in names]
     return Chosen(flat, accuracy, None, mean_of(gaps))

@@ -1,5 +1,6 @@
 """Recipe against recipe: error rates over seeds and problems, components, independent implementations, the command."""
 
+import itertools
 import json
 import shutil
 
@@ -55,8 +56,8 @@ def test_the_detectable_difference_is_found_in_80_percent():
 @pytest.mark.parametrize("seeds", [(2, 2), (2, 3), (2, 10), (3, 3), (5, 5)])
 def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
     """The printed number follows from the spread of these seeds; the true one is another."""
-    random, alpha = np.random.default_rng(5), 0.05 / recipe_difference.penalty(min(seeds))
-    of_spread = recipe_power.detectable(recipe_power.Noise(seeds, 1.0, 0.0, 100.0, estimated=True), alpha)
+    random, alpha = np.random.default_rng(5), 0.05 / recipe_power.penalty(min(seeds))
+    of_spread = recipe_power.detectable(recipe_power.Noise(seeds, 1.0, 0.0, 100.0, estimated=True), 0.05)
     first, again = ([random.standard_normal((4000, count)) for count in seeds] for _ in range(2))
     df = [count - 1 for count in seeds]
     spread = sum(side.var(axis=1, ddof=1) * own for side, own in zip(first, df, strict=True)) / sum(df)
@@ -75,6 +76,17 @@ def test_seeds_that_are_alike_by_luck_decide_nothing():
     assert line.welch.p_value == line.crossed.p_value == 0.0
     assert line.verdict == "cannot tell" and line.p_value == pytest.approx(stats.ttest_rel(
         np.mean(b, axis=0).ravel(), np.mean(a, axis=0).ravel()).pvalue)  # fmt: skip
+
+
+@pytest.mark.parametrize("seeds", [(2, 2), (2, 4), (3, 3)])
+def test_the_interval_has_zero_just_where_nothing_is_found(seeds):
+    random = np.random.default_rng(sum(seeds))
+    for spread, gap in itertools.product((0.0, 0.01, 0.03), np.linspace(0, 0.15, 16)):
+        chance = random.uniform(0.2, 0.8, 60)
+        a, b = recipe(random, chance, seeds[0], 4, spread), recipe(random, chance, seeds[1], 4, spread, gap)
+        (line,) = recipe_difference.compare({"x": a}, {"x": b})
+        low, high = line.interval()[1:]
+        assert (line.p_value <= 0.05) == (not low <= 0 <= high)
 
 
 def test_half_of_a_cluster_is_in_no_half_alone():

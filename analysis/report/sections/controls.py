@@ -23,7 +23,7 @@ def _beyond(control: Recipe, recipe: Recipe, benchmarks: Sequence[str]) -> tuple
     if recipe.has_several_seeds and control.has_several_seeds:
         line = training_seeds.compare(control, recipe, benchmarks)
         change = {"B is better": "rose", "A is better": "fell"}.get(line.verdict, line.verdict)
-        return "recipe", line.welch.difference, VERDICTS[change].format("recipe")
+        return "recipe", line.interval(), VERDICTS[change].format("recipe")
     gap = checkpoint_difference.between_runs(control.runs[0], recipe.runs[0], benchmarks)
     return "checkpoint", gap, VERDICTS[gap.change].format("checkpoint")
 
