@@ -145,7 +145,8 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
     """What several seeds say of the recipes, or that a single one says nothing of its recipe."""
     repeated = [recipe for recipe in recipes if recipe.has_several_seeds]
     if not repeated:
-        return "Each run has one training seed, so this is about its checkpoint, not about its recipe."
+        each = "The run" if len(recipes) == 1 else "Each run"
+        return f"{each} has one training seed, so this is about its checkpoint, not about its recipe."
     changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in repeated]
     return (
         f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(repeated), 'recipe')} with "
@@ -163,11 +164,17 @@ def _change(recipes: Sequence[Recipe], rows: dict[str, list[CheckpointRow]]) -> 
         counts = {change: sum(gap.change == change for gap in gaps.values()) for change in BASE_MARKS}
         name, gap = max(gaps.items(), key=lambda item: abs(item[1].value))
         with_gaps = [recipe for recipe in recipes if recipe.runs[0].name in gaps]
+        size = f"{points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)})"
+        if len(rows) == 1:
+            certain = "within noise" if gap.change == "cannot tell" else "beyond noise"
+            return (
+                f"From base model to last checkpoint, held-out accuracy changed by {size}, which is {certain}. "
+                f"{_of_recipes(with_gaps)}"
+            )
         return (
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {counts['rose']} of "
             f"{_count(len(gaps), 'run')}, fell in {counts['fell']}, and is within noise in {counts['cannot tell']}; "
-            f"the largest change is {points(gap.value)} points ({INTERVAL} {points(gap.low)} to {points(gap.high)}) in "
-            f"{titles[name]}. {_of_recipes(with_gaps)}"
+            f"the largest change is {size} in {titles[name]}. {_of_recipes(with_gaps)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
@@ -203,8 +210,8 @@ def _trouble(runs: Sequence[RunResults], warnings: Sequence[Diagnostic]) -> str:
         cut = "no completion is known to be truncated"
     else:
         row = scores.iloc[int(scores["truncated_rate"].to_numpy().argmax())]
-        title = next(run.display_name for run in runs if run.name == row["run"])
-        cell = f"{title}, step {row['step']}, {row['benchmark']}"
+        title = "".join(f"{run.display_name}, " for run in runs if run.name == row["run"] and len(runs) > 1)
+        cell = f"{title}step {row['step']}, {row['benchmark']}"
         cut = f"the highest truncation of a score is {_share(most)} ({cell})"
     follow = f"{_count(len(warnings), 'warning')} {'follows' if len(warnings) == 1 else 'follow'} below"
     return f"{_collapse(runs, warnings)}, {cut}, and {follow if warnings else 'there are no warnings'}."

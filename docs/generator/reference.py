@@ -25,7 +25,7 @@ from cli.runs import run_row
 from cli.table import GROUPS, Command, Module
 from conformance.document import registry_tables
 from contracts import tables
-from contracts.run_file import ROOT
+from contracts.run_file import ROOT, SCALES
 from contracts.schema_keys import Key, run_keys, schema_keys
 from eval import protocols
 from recipes.runs import load_run, run_names
@@ -84,13 +84,13 @@ def run_file() -> list[str]:
     """Keys of run files, by group."""
     lines = [
         "# Keys of a run file", "",
-        "A run file is `recipes/<recipe>/<run>.yaml`. Unknown keys are errors. Keys of a scale stand under `full` and",
-        "`demo`, those of a stage also in an entry of `stages`. For one run, `crosszero reproduce RUN --set KEY=VALUE`",
-        "sets a key of the scale.", "",
+        "A run file is `recipes/<recipe>/<run>.yaml`. Unknown keys are errors. Keys of a scale stand under `full`,",
+        "`small` and `demo`, those of a stage also in an entry of `stages`. For one run, `crosszero reproduce RUN",
+        "--set KEY=VALUE` sets a key of the scale.", "",
     ]  # fmt: skip
     keys = list(run_keys())
     start = next(number for number, key in enumerate(keys) if key.name == "full")
-    scales = [key for key in keys if key.name in ("full", "demo")]
+    scales = [key for key in keys if key.name in SCALES]
     own, of_scale = [*keys[:start], *scales], [key for key in keys[start:] if key not in scales]
     lines += ["## The run", "", *table(("key", "values", "meaning"), key_rows(own))]
     lines += ["## A scale", "", *table(("key", "values", "meaning"), key_rows(of_scale))]

@@ -40,7 +40,7 @@ def plot_overview(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Checkpo
         rows: their accuracy rows, by name.
     """
     styles = run_styles([recipe.display_name for recipe in recipes])
-    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.75))
+    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.95))
     for row, recipe in enumerate(recipes):
         style, own = styles[recipe.display_name], rows[recipe.runs[0].name]
         column = overall_column(own[0].cells)
@@ -106,7 +106,10 @@ SECTION = Section(
 {% for question, sentence in summary.items() %}
 <p class="summary"><b>{{ question }}</b> {{ sentence }}</p>
 {% endfor %}
-<p class="summary"><b>What next?</b> {{ next_step[0] }} <code>{{ next_step[1] }}</code></p>
+<p class="summary"><b>What next?</b> {{ next_step[0] }}</p>
+<p class="summary"><code>{% for word in next_step[1].split() %}
+<span class="word">{{ word }}</span>
+{% endfor %}</code></p>
 {% if report.scale == "demo" and imported|length < report.runs|length %}
 <details class="note"><summary><b>These are demo-scale numbers.</b></summary><p>They come from models of half a million
 parameters, trained from scratch on generated problems, and show that the whole workflow runs. They say nothing about

@@ -149,6 +149,15 @@ def test_the_report_opens_with_three_sentences_of_numbers() -> None:
     ]
 
 
+def test_the_opening_of_one_run_names_it_once() -> None:
+    changed, trouble = opening(make_run(rows(0, many("w")) + rows(10, many("cw") | {"p1": "tw"})))[1:]
+    assert changed == (
+        "From base model to last checkpoint, held-out accuracy changed by +50.0 points (95 % interval +26.0 to +74.0), "
+        "which is beyond noise. The run has one training seed, so this is about its checkpoint, not about its recipe."
+    )
+    assert "(step 10, sums)" in trouble
+
+
 def test_the_opening_of_single_checkpoints_says_that_there_is_nothing_to_compare_with() -> None:
     run = make_run(rows(0, many("cw")))
     assert opening(run)[1].endswith("in recipe/run/seed-0, and there is no second checkpoint to compare it with.")
