@@ -28,6 +28,9 @@ tokenizer, texts = AutoTokenizer.from_pretrained(sys.argv[1]), json.load(sys.std
 user = [{"role": "user", "content": "What is 2 + 3?"}]
 render = lambda messages: tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
 tokens = [tokenizer(text, add_special_tokens=False).tokens() for text in texts]
+cut = tokenizer(texts[3], add_special_tokens=False).input_ids
+prompt = render(user)
+prompts.check_tokens(prompt, tokenizer)
 shots = prompts.load("smollm2-gsm8k-5-shot").user
 turns = re.findall(r"<[|]im_start[|]>(\\w+)\\n(.*?)<[|]im_end[|]>\\n", shots, re.DOTALL)
 print(json.dumps({
@@ -35,6 +38,9 @@ print(json.dumps({
     "tokens": tokens,
     "again": [tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids) for text in texts],
     "special": [tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id],
+    "cut": [tokenizer.decode(cut[:count]) for count in range(len(cut))],
+    "prompt": tokenizer(prompt).input_ids, "without": tokenizer(prompt, add_special_tokens=False).input_ids,
+    "breaks": [stop in tokenizer.get_vocab() for stop in ("\\n", "\\n\\n", " \\n", "<|im_end|>")],
     "added": tokenizer(texts[0]).input_ids == tokenizer(texts[0], add_special_tokens=False).input_ids,
     "alone": render(user), "system": render([{"role": "system", "content": "Be brief."}, *user]),
     "turn": tokenizer("So 5.<|im_end|>", add_special_tokens=False).input_ids[-1],
@@ -123,6 +129,22 @@ def test_each_digit_is_a_token_and_spaces_are_split_before_them(answers: dict[st
 def test_text_comes_back_from_its_tokens(model: Path, answers: dict[str, Any]) -> None:
     assert answers["again"] == TEXTS and answers["added"]
     assert json.loads((model / "tokenizer_config.json").read_text())["clean_up_tokenization_spaces"] is False
+
+
+def test_a_completion_cut_within_a_character_loses_that_character_alone(answers: dict[str, Any]) -> None:
+    assert any(text.endswith("\ufffd") for text in answers["cut"])
+    for text in answers["cut"]:
+        assert TEXTS[3].startswith(text.rstrip("\ufffd"))
+
+
+def test_a_prompt_begins_and_ends_with_the_template_s_tokens_once(answers: dict[str, Any]) -> None:
+    prompt = answers["prompt"]
+    assert prompt == answers["without"] and prompt[0] == 1
+    assert (prompt.count(1), prompt.count(2)) == (3, 2)  # system, user and assistant begin; the last has no end
+
+
+def test_an_evaluation_s_line_break_stops_as_text_in_whatever_token_it_is(answers: dict[str, Any]) -> None:
+    assert answers["breaks"] == [False, False, False, True]  # in the vocabulary: stops as a token
 
 
 def test_the_five_examples_are_turns_of_the_model_s_own_template(answers: dict[str, Any]) -> None:
