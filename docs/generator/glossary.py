@@ -7,7 +7,9 @@ from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[1] / "glossary.md"
 ROW = re.compile(r"^\| \*\*([^*]+)\*\* \| (.+) \|$", re.MULTILINE)
-EVERYDAY = set("run sample scale stage study task group control repeat claim judge power gate".split())
+EVERYDAY = {
+    "run", "sample", "scale", "stage", "study", "task", "group", "control", "repeat", "claim", "judge", "power", "gate",
+}  # fmt: skip
 # What is left alone: code, headings, links and images, HTML, the first lines of admonitions.
 SKIPPED = re.compile(
     r"^(?:```|~~~).*?^(?:```|~~~)|^#.*?$|`[^`]*`|!?\[[^][]*\]\([^)]*\)|<[^>]*>|^(?:\?\?\?|!!!).*?$",
