@@ -25,6 +25,8 @@ LINK = re.compile(r"(?<!`)\[([^][]*(?:\[[^]]*\][^][]*)*)\]\((?!\w+:)([^)#\s]+)(#
 COMMANDS = re.compile(
     r"^```\n(?=(?:crosszero|snakemake|make|python3?(?:\.\d+)?|git) )(.*?)^```$", re.MULTILINE | re.DOTALL
 )
+CODE = re.compile(r"<code.*?</code>", re.DOTALL)
+OPTION = re.compile(r"(?<=[\s>])--\w[\w-]*")  # of a command
 log = logging.getLogger("mkdocs.hooks.site")  # a warning ends a strict build
 
 
@@ -105,3 +107,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if address.startswith(("project/", "reference/")):
         return markdown
     return glossary.with_links(markdown, posixpath.relpath("glossary.md", posixpath.dirname(address)))
+
+
+def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
+    """Keep each option of a command on one line: a browser may break `--limit` after its hyphens."""
+    return CODE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)

@@ -39,6 +39,7 @@ def test_the_site_is_built_without_warnings_and_asks_the_network_for_nothing(tmp
     assert re.findall(r'<link[^>]*href="?https?:[^>]*', text) == []
     first = (tmp_path / "explanation" / "comparisons.html").read_text(encoding="utf-8")
     assert first.count('href="../glossary.html#checkpoint"') == 1
+    assert '<span class="option">--difference</span>' in first
     assert 'id="pass-k"' in (tmp_path / "glossary.html").read_text(encoding="utf-8")
     assert "grader" in (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
 
