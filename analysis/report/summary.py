@@ -119,6 +119,11 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def _in(what: str, number: int) -> str:
+    """A further part of a sentence; none of zero."""
+    return f", {what} {number}" if number else ""
+
+
 def _what(runs: Sequence[RunResults], facts: dict[str, RunFacts], scale: str) -> str:
     """What was run: recipes and frameworks of the trained runs, and the number of imported ones."""
     trained, parts = [run for run in runs if run.trained], []
@@ -150,7 +155,7 @@ def _of_recipes(recipes: Sequence[Recipe]) -> str:
     changes = [training_seeds.gain(recipe, None, recipe.runs[0].benchmarks).change for recipe in repeated]
     return (
         f"Over their seeds it rose beyond noise in {changes.count('rose')} of {_count(len(repeated), 'recipe')} with "
-        f"several seeds and fell in {changes.count('fell')}"
+        f"several seeds{_in('and fell in', changes.count('fell'))}"
         + ("; of the others, only checkpoints are spoken of." if len(repeated) < len(recipes) else ".")
     )
 
@@ -173,8 +178,8 @@ def _change(recipes: Sequence[Recipe], rows: dict[str, list[CheckpointRow]]) -> 
             )
         return (
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {counts['rose']} of "
-            f"{_count(len(gaps), 'run')}, fell in {counts['fell']}, and is within noise in {counts['cannot tell']}; "
-            f"the largest change is {size} in {titles[name]}. {_of_recipes(with_gaps)}"
+            f"{_count(len(gaps), 'run')}{_in('fell in', counts['fell'])}"
+            f"{_in('and is within noise in', counts['cannot tell'])}; the largest change is {size} in {titles[name]}. {_of_recipes(with_gaps)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
