@@ -179,7 +179,8 @@ def _change(recipes: Sequence[Recipe], rows: dict[str, list[CheckpointRow]]) -> 
         return (
             f"From base model to last checkpoint, held-out accuracy rose beyond noise in {counts['rose']} of "
             f"{_count(len(gaps), 'run')}{_in('fell in', counts['fell'])}"
-            f"{_in('and is within noise in', counts['cannot tell'])}; the largest change is {size} in {titles[name]}. {_of_recipes(with_gaps)}"
+            f"{_in('and is within noise in', counts['cannot tell'])}; the largest change is {size} in {titles[name]}. "
+            f"{_of_recipes(with_gaps)}"
         )
     name, cell = max(last.items(), key=lambda item: item[1].accuracy.value)
     highest, lacking = cell.accuracy, "there is no" if len(last) == 1 else "no run has a"
