@@ -166,8 +166,13 @@ class StoreBroadcast:
     """The part of PyNcclCommunicator that weight sync uses, over the process group's own store; tensors on the CPU."""
 
     def __init__(self, group: Any, device: object = None) -> None:
-        """Take vLLM's StatelessProcessGroup, as PyNcclCommunicator does."""
+        """Take vLLM's StatelessProcessGroup, as PyNcclCommunicator does.
+
+        As released it keeps all that it sent for an hour: the whole weights once a step. The trainer waits until every
+        engine has a tensor before it sends the next.
+        """
         self.group = group
+        group.data_expiration_seconds = 0  # at the next send
 
     def broadcast(self, tensor: Any, src: int, stream: object = None) -> None:
         """Send `tensor` from `src`; everywhere else it is overwritten."""
