@@ -18,4 +18,5 @@ def command(results: tuple[str, ...]) -> None:
     from analysis.artefacts.describe import describe, find_result
 
     folder = grade.request((), grade.configured()).results
-    click.echo("\n\n".join(describe(find_result(name, folder)) for name in results))
+    for number, name in enumerate(results):
+        click.echo(("\n" if number else "") + describe(find_result(name, folder)))

@@ -63,7 +63,7 @@ def run_of_sweep(name):
 def of_scale(reproduce):
     """`reproduce` of the configuration at its scale; raises UserError where it names scales, but not this one."""
     if not isinstance(reproduce, dict):
-        return reproduce
+        return "all" if reproduce == ["all"] else reproduce
     if config["scale"] not in reproduce:
         raise UserError(
             f"config: reproduce should name runs for the scale {config['scale']}, but has only {', '.join(reproduce)}; "

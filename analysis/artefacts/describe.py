@@ -19,6 +19,7 @@ MOST = 10  # lines
 HASHES = ("sha256", "model_sha256", "samples_sha256", "problems_sha256", "content_sha256", "base_sha256")
 MANY = 200  # files of a folder that is not looked into
 CLIPPED = 200  # characters of a line
+WHOLE = ("where", "page", "next")  # lines with a path
 
 
 def describe(path: Path) -> str:
@@ -55,8 +56,10 @@ def describe(path: Path) -> str:
 
 def _lines(facts: dict[str, str]) -> str:
     width = max(map(len, facts)) + 1
-    lines = [f"{name + ':':{width}} {one_line(text)}" for name, text in facts.items()]
-    return "\n".join(line if len(line) <= CLIPPED else line[: CLIPPED - 1] + "…" for line in lines)
+    lines = {name: f"{name + ':':{width}} {one_line(text)}" for name, text in facts.items()}
+    return "\n".join(
+        line if len(line) <= CLIPPED or name in WHOLE else line[: CLIPPED - 1] + "…" for name, line in lines.items()
+    )
 
 
 def find_result(name: str, results: ResultsFolder) -> Path:
@@ -134,7 +137,7 @@ def generations(path: Path) -> dict[str, str]:
         "numbers": f"{100 * sum(rights) / len(rights):.1f} % right by the file's own verdicts"
         if rights
         else "no verdicts",
-        "question": " ".join(question.split())[:100],
+        "question": " ".join(question.split()),
         "next": f"crosszero grade {path}",
     }
 

@@ -78,6 +78,7 @@ def _run(path: Path) -> dict[str, str]:
     try:
         if folder.scores.is_file():
             scores = tables.read(folder.scores, tables.SCORE)
+            name = listed(scores["run"].unique().to_pylist()) or name
             facts |= {"protocol": listed(scores["protocol"].unique().to_pylist())}
             facts |= {"numbers": score_text(scores)} if len(scores) else {}
         if folder.training_log.is_file():

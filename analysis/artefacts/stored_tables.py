@@ -140,7 +140,7 @@ def _problems(table: pa.Table, path: Path) -> dict[str, str]:
     first: Any = table.slice(0, 1).to_pylist()[0] if len(table) else {"messages": [{"content": ""}]}
     return {
         "what": f"a problem table ({path.stem})", "task": listed(table["task"].unique().to_pylist()),
-        "rows": f"{len(table):,} problems", "question": " ".join(first["messages"][0]["content"].split())[:100],
+        "rows": f"{len(table):,} problems", "question": " ".join(first["messages"][0]["content"].split()),
     }  # fmt: skip
 
 

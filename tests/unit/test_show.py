@@ -17,6 +17,7 @@ from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
 from tests.unit.generations import problems_of
+from system.errors import UserError
 from tests.user_errors import refused
 
 CASES = Path(__file__).parent / "cases"
@@ -132,5 +133,6 @@ def test_names_of_runs_and_checkpoints(run_folder: Path) -> None:
 
 def test_the_command(run_folder: Path) -> None:
     path = str(run_folder / "graded")
-    done = CliRunner().invoke(crosszero, ["show", path, path], prog_name="crosszero")
-    assert done.exit_code == 0 and done.stdout == f"{describe(Path(path))}\n\n{describe(Path(path))}\n"
+    done = CliRunner().invoke(crosszero, ["show", path, path, f"{path}/none"], prog_name="crosszero")
+    assert done.stdout == f"{describe(Path(path))}\n\n{describe(Path(path))}\n"  # what was found before it
+    assert isinstance(done.exception, UserError) and done.exception.code == "missing-file"
