@@ -16,8 +16,8 @@ from cli.main import crosszero
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import ROOT
-from tests.unit.generations import problems_of
 from system.errors import UserError
+from tests.unit.generations import problems_of
 from tests.user_errors import refused
 
 CASES = Path(__file__).parent / "cases"
