@@ -130,7 +130,9 @@ def runs_argument(function: Callable[..., None]) -> Callable[..., None]:
 
 def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
     """Keys of the configuration as Snakemake reads them, YAML; those that are None keep the configuration's value."""
-    return {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items() if value is not None}
+    texts = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items() if value is not None}
+    # Snakemake strips quotes from both ends, of the name itself if that ends with one; it leaves spaces.
+    return {key: f" {text} " if text.startswith('"') else text for key, text in texts.items()}
 
 
 def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] = ()) -> int:

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 import yaml
 from click.testing import CliRunner
+from snakemake.cli import parse_config
 
 from cli import environments, graph, runs, study
 from cli.main import crosszero
 from cli.table import COMMANDS, GROUPS, Module, Target
 from contracts.run_file import ROOT
+from eval import lm_eval
+from system.command_line import PROGRAM
 from tests.user_errors import refused
 
 
@@ -49,6 +52,13 @@ def test_a_program_has_a_parser_and_names_itself_as_the_user_does(row) -> None: 
     file = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
     text = file.read_text(encoding="utf-8")
     assert f"crosszero {row.name} " in (ast.get_docstring(ast.parse(text)) or ""), f"{file} has no worked example"
+
+
+def test_the_help_of_lm_eval_is_ours_first(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv(PROGRAM, "crosszero lm-eval")
+    monkeypatch.setattr(sys, "argv", ["lm_eval.py", "--help"])
+    lm_eval.main()
+    assert capsys.readouterr().out.startswith("usage: crosszero lm-eval {")
 
 
 def test_studies_are_listed_and_their_programs_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,6 +165,11 @@ def test_a_variant_of_a_run_on_a_cluster(started: Started) -> None:
 def test_an_option_that_cannot_be_is_refused_before_anything_starts(line: str, started: Started) -> None:
     result = CliRunner().invoke(crosszero, line.split())
     assert result.exit_code == 2 and "Error:" in result.output and not started
+
+
+def test_names_reach_the_workflow_as_they_are() -> None:
+    names = {"a_1": "my model & 'co'", "a_2": "a: b #c", "a_3": "007", "a_4": '"x"', "a_5": "true", "a_6": "\\é"}
+    assert parse_config([f"{key}={text}" for key, text in graph.configuration(names).items()]) == names
 
 
 def test_a_command_that_does_not_exist_names_the_nearest() -> None:
