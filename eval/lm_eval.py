@@ -6,7 +6,7 @@
         --device cpu --model_args pretrained=CHECKPOINT,data=DATA,protocol=demo,work=WORK
 
 DATA is the folder of the benchmarks' problem tables. Everything else is as in `lm_eval`, whose console script cannot
-load models from elsewhere.
+load models from elsewhere; `crosszero lm-eval run --help` prints its options.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 from eval import vllm_settings
 from eval.benchmark import BENCHMARKS
 from system import toolchain
+from system.command_line import argument_parser, program_name
 from system.errors import run_command
 
 MODELS = {
@@ -38,6 +39,11 @@ def only_own_tasks(arguments: list[str]) -> bool:
 
 def main() -> None:
     """Register our models by name, so that vLLM is imported only where it is used, and run lm-eval."""
+    if sys.argv[1:2] in ([], ["-h"], ["--help"]):
+        help_text = argument_parser(__doc__)
+        help_text.usage = f"{program_name()} {{run,ls,validate}} …"
+        help_text.print_help()
+        return
     if "--device" in sys.argv and sys.argv[sys.argv.index("--device") + 1 :][:1] == ["cpu"]:
         os.environ.update(vllm_settings.environment("cpu"))
     else:
