@@ -67,6 +67,14 @@ SCRIPTS = [
 ]  # fmt: skip
 
 
+LINES = Path(__file__).with_name("cases") / "shell_lines.txt"  # arrays, read, getopts, references, matches, printf
+
+
+@pytest.mark.parametrize("script", LINES.read_text(encoding="utf-8").splitlines())
+def test_a_line_gives_its_training_the_words_that_bash_gives(script: str) -> None:
+    assert read(script, **{"1": ""}) == run(script)
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}
@@ -94,7 +102,8 @@ def test_a_script_with_arguments_is_read_as_bash_runs_it(script: str, arguments:
 
 
 WORDS = st.sampled_from(["1", "a b", "x=2", "", "$A", '"$A"', "'$A'", "${B:-d}", '"${C[@]}"', "${C[1]}", "$((N * 2))",
-                         "${A%b}", "e{1,2}", '"p $B"', "${#A}", "$(echo $N)", "\\$A", "a\\ b", "$N$B"])  # fmt: skip
+                         "${A%b}", "e{1,2}", '"p $B"', "${#A}", "$(echo $N)", "\\$A", "a\\ b", "$N$B",
+                         '"${C[*]:1}"', '"x${C[@]#1}y"', "$[N + 1]", "$(printf %s_%d $N 3)"])  # fmt: skip
 
 
 @st.composite
@@ -108,7 +117,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     if kind == "assign":
         return (
             f"{draw(st.sampled_from('AB'))}={one}"
-            if "@" not in one and "{1" not in one and " " not in one
+            if "@" not in one and "{1" not in one and not re.search(r"^[^$]* ", one)
             else f"A={quoted}"
         )
     if kind == "array":

@@ -6,7 +6,7 @@ import re
 
 from translate.shell.expansion import Expansion
 from translate.shell.scanning import raw_words
-from translate.shell.values import State, Value, unknown
+from translate.shell.values import Gapped, State, Value, array_of, unknown
 
 
 def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) -> str:
@@ -15,11 +15,11 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
     if not match:
         return ""
     name, key, adds, written = match.groups()
-    name = state.references.get(name, name)
+    name = state.target(name)
     if written.startswith("(") and written.endswith(")"):
         state.assign(name, _array(state, expansion, name, written[1:-1], bool(adds), is_map))
     elif key is not None:
-        _assign_element(state, expansion, name, key, adds, written)
+        expansion.assign_element(name, key, expansion.text(written, quotes=True), bool(adds))
     else:
         value = expansion.text(written, quotes=True)
         if adds and isinstance(before := state.value(name), list):
@@ -32,36 +32,32 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
 
 def _array(state: State, expansion: Expansion, name: str, written: str, adds: bool, is_map: bool) -> Value:
     before = state.variables.get(name)
-    pairs = [re.fullmatch(r"\[(.*?)\]=(.*)", word, re.DOTALL) for word in raw_words(written)]
-    if isinstance(before, dict) and adds and not any(pairs):  # an array with a gap
-        fields = [field for word in raw_words(written) for field in expansion.fields(word)]
-        free = max((int(key) for key in before if key.isdigit()), default=-1) + 1
-        return before | {str(number): field for number, field in enumerate(fields, free)}
-    if is_map or isinstance(before, dict):
+    written_fields = _written_fields(written)
+    pairs = [re.fullmatch(r"\[(.*?)\]=(.*)", word, re.DOTALL) for word in written_fields]
+    if is_map or (isinstance(before, dict) and not isinstance(before, Gapped)):
         kept = dict(before) if adds and isinstance(before, dict) else {}
         return kept | {
             expansion.text(pair[1], quotes=True): expansion.text(pair[2], quotes=True)
             for pair in pairs if pair
         }  # fmt: skip
-    fields = [field for word in raw_words(written) for field in expansion.fields(word)]
-    if not adds:
-        return fields
-    first = before if isinstance(before, list) else [] if before is None else [str(before)]
-    return [*first, *fields]
+    elements = state.numbered(name) or {} if adds and before is not None else {}
+    free = max(elements, default=-1) + 1
+    for word, pair in zip(written_fields, pairs, strict=True):
+        number = expansion.number(pair[1]) if pair else free
+        if number is None:
+            return [*elements.values(), unknown(f"${{{name}[@]}}")]
+        fields = [expansion.text(pair[2], quotes=True)] if pair else expansion.fields(word)
+        elements |= dict(enumerate(fields, number))
+        free = number + len(fields)
+    return array_of(elements)
 
 
-def _assign_element(state: State, expansion: Expansion, name: str, key: str, adds: str, written: str) -> None:
-    value, before = expansion.text(written, quotes=True), state.variables.get(name)
-    if isinstance(before, dict):
-        at = expansion.text(key, quotes=True)
-        state.assign(name, before | {at: (before.get(at, "") if adds else "") + value})
-        return
-    elements = list(before) if isinstance(before, list) else [] if before is None else [str(before)]
-    number = expansion.number(key)
-    if number is None or not -len(elements) <= number <= len(elements):
-        state.assign(name, [*elements, unknown(f"${{{name}[{key}]}}")])
-    elif number == len(elements):
-        state.assign(name, [*elements, value])
-    else:
-        elements[number] = (elements[number] if adds else "") + value
-        state.assign(name, elements)
+def _written_fields(written: str) -> list[str]:
+    """Fields between the brackets; a key may have spaces."""
+    written_fields = list[str]()
+    for word in raw_words(written):
+        if written_fields and written_fields[-1].startswith("[") and "]" not in written_fields[-1]:
+            written_fields[-1] += f" {word}"
+        else:
+            written_fields.append(word)
+    return written_fields

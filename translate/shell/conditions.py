@@ -6,9 +6,9 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from translate.shell.expansion import Expansion, glob_pattern
+from translate.shell.expansion import Expansion, glob_pattern, with_classes
 from translate.shell.scanning import raw_words
-from translate.shell.values import Decision, as_written, is_unknown, unknown_names
+from translate.shell.values import Decision, as_written, is_unknown, unknown, unknown_names
 
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "-le": operator.le, "-gt": operator.gt,
@@ -84,28 +84,32 @@ class Condition:
     def _compared(self, left: str, sign: str, right: str) -> Decision:
         one, other = self._text(left), self._text(right)
         if self._note(one, other):
+            if sign == "=~":
+                self._matched([unknown("${BASH_REMATCH[@]}")])
             return None
         if sign in _COMPARED:
             numbers = self.expansion.number(one), self.expansion.number(other)
             return None if None in numbers else _COMPARED[sign](numbers[0] or 0, numbers[1] or 0)
+        is_quoted = bool(re.fullmatch(r"(['\"]).*\1", right, re.DOTALL))
         if sign == "=~":
-            return self._searched(other, one)
+            return self._searched(re.escape(other) if is_quoted else other, one)
         if sign in ("<", ">"):
             return one < other if sign == "<" else one > other
-        if self.double and not re.fullmatch(r"(['\"]).*\1", right, re.DOTALL):
-            equal = bool(re.fullmatch(glob_pattern(other, longest=True), one, re.DOTALL))
-        else:
-            equal = one == other
+        wanted = glob_pattern(self.expansion.pattern(right), longest=True) if self.double else re.escape(other)
+        equal = bool(re.fullmatch(wanted, one, re.DOTALL))
         return equal == (sign != "!=")
 
     def _searched(self, pattern: str, text: str) -> Decision:
         try:
-            match = re.search(pattern, text)
+            match = re.search(with_classes(pattern), text)
         except re.error:
+            self._matched([unknown("${BASH_REMATCH[@]}")])
             return None
-        if match:
-            self.expansion.state.assign("BASH_REMATCH", [match[0], *(group or "" for group in match.groups())])
+        self._matched([match[0], *(group or "" for group in match.groups())] if match else [])
         return bool(match)
+
+    def _matched(self, parts: list[str]) -> None:
+        self.expansion.state.assign("BASH_REMATCH", parts)
 
     def _of_one(self, sign: str, raw: str) -> Decision:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""

@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
-from translate.shell.values import WHITESPACE, State, as_written, is_unknown, pieces, unknown
+from translate.shell.values import WHITESPACE, Gapped, State, array_of, as_written, is_unknown, pieces, unknown
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
+_LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
 _BRACES = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}'\"$`\s]*,[^{}'\"$`\s]*))\}")
 _MOST_BRACES = 10_000
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r", "0": "\0"}
+_CLASSES = {
+    "digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": " \t\n\r\f\v",
+    "blank": " \t", "xdigit": "0-9a-fA-F",
+}  # fmt: skip
 _DEFAULTS = ("-", "=", "+", "?")
 
 
@@ -59,7 +64,10 @@ def split_words(text: str, separators: str) -> list[str | None]:
     if not signs:
         return [word or None for word in re.split(f"[{white}]+", text)] if white else [text]
     around = f"[{white}]*" if white else ""
-    parts: list[str | None] = [*re.split(f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else ""), text)]
+    separator = f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else "")
+    parts: list[str | None] = [*re.split(separator, text)]
+    if (first := re.match(separator, text)) and not first[0].strip(WHITESPACE):
+        parts[0] = None
     return [*parts[:-1], parts[-1] or None]
 
 
@@ -116,18 +124,27 @@ class Expansion:
             fields.add(quoted[1:-1])
             return
         inner = quoted[1:-1]
-        is_one = re.match(r"\$(?:\*\Z|\{(?:\*|\w+\[\*\]))", inner)  # "$*" and "${name[*]}" are one word
-        array = None if is_one else self._whole_array(inner)
-        if array is None:
-            fields.add(self.text(inner))
-        elif array:
-            fields.extend(array)
-        elif inner in ("$@", "${@}") or not fields.open:
-            pass
-        else:
-            fields.add("")
+        start, position, has_array = 0, 0, False
+        while position < len(inner):
+            end = (
+                expansion_end(inner, position) if inner[position] in "$`" else position + 1 + (inner[position] == "\\")
+            )
+            kind = _LIST.match(inner, position)
+            array = self._whole_array(inner[position:end], quoted=True) if kind else None
+            if kind and array is not None:  # "${name[@]}" is a word for each element, "${name[*]}" one
+                if position > start:
+                    fields.add(self.text(inner[start:position]))
+                fields.extend([self.together(array)] if kind[1] == "*" else array)
+                start, has_array = end, True
+            position = max(end, position + 1)
+        if start < len(inner) or not has_array:
+            fields.add(self.text(inner[start:]))
 
     def _add_unquoted(self, fields: Fields, written: str) -> None:
+        default = re.fullmatch(r"\$\{(\w+)(:?)-(.*['\"].*)\}", written, re.DOTALL)  # its quotes count
+        if default and self.state.text(default[1]) in ((None, "") if default[2] else (None,)):
+            fields.extend(self.all_fields(default[3]))
+            return
         array = self._whole_array(written)
         if array is None:
             fields.split(self.expanded(written), self.separators)
@@ -137,27 +154,30 @@ class Expansion:
                 fields.open = False
             fields.split(element, self.separators)
 
-    def _whole_array(self, written: str) -> list[str] | None:
+    def _whole_array(self, written: str, quoted: bool = False) -> list[str] | None:
         """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None."""
         if written in ("$@", "$*", "${@}", "${*}"):
             return self.state.positional or []
-        match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|@)(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
-        if not match or not (match[3] or match[2] == "@") or bracket_end(written, 1) < len(written):
+        match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|[@*])(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
+        if not match or not (match[3] or match[2] in "@*") or bracket_end(written, 1) < len(written):
             return None
         if match[1]:
             value = self.state.variables.get(match[2])
             keys = list(value) if isinstance(value, dict) else [str(n) for n, _ in enumerate(self._elements(match[2]))]
             return keys if value is not None else [unknown(written)]
-        elements = self.state.positional or [] if match[2] == "@" else self.state.elements(match[2])
-        return self._changed_array(written, elements, match[4])
+        elements = self.state.positional or [] if match[2] in "@*" else self.state.elements(match[2])
+        return self._changed_array(written, elements, match[4], quoted)
 
-    def _changed_array(self, written: str, elements: list[str] | None, rest: str) -> list[str] | None:
-        sign = rest.lstrip(":")[:1]
+    def _changed_array(self, written: str, elements: list[str] | None, rest: str, quoted: bool) -> list[str]:
+        sign, default = rest.lstrip(":")[:1], rest.lstrip(":")[1:]
         if sign in _DEFAULTS and sign and not re.match(r":\s", rest):
-            is_set = bool(elements)
-            if sign == "+":
-                return self.all_fields(rest.lstrip(":")[1:]) if is_set else []
-            return elements if is_set else self.all_fields(rest.lstrip(":")[1:]) if sign in "-=" else [unknown(written)]
+            is_set = bool(elements) and not (rest.startswith(":") and elements == [""])
+            if is_set == (sign == "+"):
+                if sign == "?":
+                    return [unknown(written)]
+                is_text = quoted and not re.search(r"\$\{?@|\[@\]", default)
+                return [self.text(default, quotes=True)] if is_text else self.all_fields(default)
+            return [] if sign == "+" or elements is None else elements
         if elements is None:
             return [unknown(written)]
         if rest.startswith(":"):
@@ -184,6 +204,9 @@ class Expansion:
             if letter == "\\" and written[start + 1 : start + 2] in ("$", "`", '"', "\\", "\n"):
                 position += 2
                 result.append("" if written[start + 1] == "\n" else written[start + 1])
+            elif quotes and letter == "$" and written[start + 1 : start + 2] == "'":
+                position = closing_quote(written, start + 1)
+                result.append(_unescaped(written[start + 2 : position - 1]))
             elif letter in "$`":
                 position = expansion_end(written, start)
                 result.append(self.expanded(written[start:position]) if position > start + 1 else letter)
@@ -196,10 +219,29 @@ class Expansion:
                 result.append(letter)
         return "".join(result)
 
+    def pattern(self, written: str) -> str:
+        """A shell pattern, in which the signs that are within quotes stand for themselves."""
+        parts, position = list[str](), 0
+        while position < len(written):
+            letter, start = written[position], position
+            if letter in "'\"":
+                position = closing_quote(written, start)
+                parts.append(re.sub(r"([*?\[\]\\])", r"\\\1", self.text(written[start:position], quotes=True)))
+            elif letter in "$`":
+                position = max(expansion_end(written, start), start + 1)
+                parts.append(self.text(written[start:position]))
+            else:
+                position += 2 if letter == "\\" else 1
+                parts.append(written[start:position])
+        return "".join(parts)
+
     def expanded(self, written: str) -> str:
         """The value of one `$…` or backquoted text."""
         if written.startswith("$((") and written.endswith("))"):
             number = self.number(written[3:-2])
+            return unknown(written) if number is None else str(number)
+        if written.startswith("$["):  # bash's older way to write it
+            number = self.number(written[2:-1])
             return unknown(written) if number is None else str(number)
         if written.startswith(("$(", "`")):
             command = written[2:-1] if written[0] == "$" else re.sub(r"\\([\\$`])", r"\1", written[1:-1])
@@ -221,6 +263,9 @@ class Expansion:
         inner = written[2:-1]
         if inner.startswith("#") and len(inner) > 1:
             return self._length(inner[1:], written)
+        kind = _LIST.match(written)
+        if kind and (array := self._whole_array(written, quoted=True)) is not None:
+            return self.together(array) if kind[1] == "*" else " ".join(array)
         if inner.startswith("!"):
             target = self.state.text(inner[1:])
             value = None if target is None else self.state.text(target)
@@ -229,14 +274,17 @@ class Expansion:
         if not match:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
-        if match[1] in ("@", "*") and re.match(r":\s*(-?\s*[\d$(]|\s-)", rest):
-            return self.together(self._changed_array(written, self.state.positional or [], rest) or [])
         sign = rest.lstrip(":")[:1]
         if rest and sign in _DEFAULTS and not re.match(r":\s*\d|:\s+-", rest):
             return self._with_default(match[1], value, rest, written)
-        if value is None:
+        if value is None and not (match[2] and self._is_whole(match[1], match[2])):
             return unknown(written)
-        return self._changed(value, rest, written) if rest else value
+        return self._changed(value or "", rest, written) if rest else value or ""
+
+    def _is_whole(self, name: str, subscript: str) -> bool:
+        """Whether an array and the subscript are known, so that an element that is not there is empty."""
+        value, elements = self.state.variables.get(self.state.target(name)), self.state.elements(name) or []
+        return value is not None and not any(map(is_unknown, [*elements, self.text(subscript)]))
 
     def _length(self, name: str, written: str) -> str:
         array = name.removesuffix("[@]").removesuffix("[*]")
@@ -250,19 +298,14 @@ class Expansion:
     def _element(self, name: str, subscript: str | None) -> str | None:
         """The value of a parameter, or of an array's element; None: nobody says it."""
         if subscript is None:
-            if name in ("@", "*"):
-                return self.together(self.state.positional or []) or None
             return str(len(self.state.positional)) if name == "#" and self.state.positional else self.state.text(name)
         value, key = self.state.value(name), subscript[1:-1]
-        if key in ("@", "*"):
-            elements = self.state.elements(name)
-            return None if elements is None else self.together(elements) if key == "*" else " ".join(elements)
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not isinstance(value, Gapped):
             return value.get(self.text(key, quotes=True))
-        number, elements = self.number(key), self.state.elements(name)
+        number, elements = self.number(key), self.state.numbered(name)
         if number is None or elements is None:
             return None
-        return elements[number] if -len(elements) <= number < len(elements) else None
+        return elements.get(number if number >= 0 else max(elements, default=-1) + 1 + number)
 
     def _with_default(self, name: str, value: str | None, rest: str, written: str) -> str:
         """`${name:-text}` and its like; an empty value counts as none after a colon."""
@@ -284,9 +327,9 @@ class Expansion:
         if is_unknown(value):
             return unknown(written)
         if match := re.match(r"(%%?|##?)(.*)\Z", rest, re.DOTALL):
-            return _trimmed(value, match[1], self.text(match[2], quotes=True))
+            return _trimmed(value, match[1], self.pattern(match[2]))
         if match := re.match(r"(//|/#|/%|/)((?:\\.|[^/\\])*)(?:/(.*))?\Z", rest, re.DOTALL):
-            pattern = glob_pattern(self.text(match[2], quotes=True), longest=True)
+            pattern = glob_pattern(self.pattern(match[2]), longest=True)
             anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
             replacement = self.text(match[3] or "", quotes=True)
             return re.sub(anchored, lambda _: replacement, value, count=0 if match[1] == "//" else 1, flags=re.DOTALL)
@@ -301,6 +344,22 @@ class Expansion:
                 count = numbers[1] if len(numbers) > 1 else None
                 return value[first:] if count is None else value[first:count] if count < 0 else value[first:][:count]
         return unknown(written)
+
+    def assign_element(self, name: str, key: str, value: str, adds: bool = False) -> None:
+        """Set an element of an array, by number or by key."""
+        before = self.state.variables.get(name)
+        if isinstance(before, dict) and not isinstance(before, Gapped):
+            at = self.text(key, quotes=True)
+            self.state.assign(name, before | {at: (before.get(at, "") if adds else "") + value})
+            return
+        elements = self.state.numbered(name) or {} if before is not None else {}
+        number, last = self.number(key), max(elements, default=-1)
+        if number is None or number < -last - 1:
+            self.state.assign(name, [*elements.values(), unknown(f"${{{name}[{key}]}}")])
+        else:
+            at_number = number if number >= 0 else last + 1 + number
+            text = (elements.get(at_number, "") if adds else "") + value
+            self.state.assign(name, array_of(elements | {at_number: text}))
 
     def number(self, written: str) -> int | None:
         """A sum's value; None: it is unknown."""
@@ -322,12 +381,18 @@ class _Numbers(MutableMapping[str, int]):
     def __getitem__(self, name: str) -> int:
         match = _PARAMETER.match(name)
         value = self.expansion._element(match[1], match[2]) if match else None
+        if match and value is None and match[2] and self.expansion._is_whole(match[1], match[2]):
+            return 0
         if value is None or is_unknown(value) or self.depth > 8:
             raise KeyError(name)
         return Arithmetic(value, _Numbers(self.expansion, self.depth + 1)).value()
 
     def __setitem__(self, name: str, value: int) -> None:
-        self.expansion.state.assign(name, str(value))
+        array, bracket, key = name.partition("[")
+        if bracket:
+            self.expansion.assign_element(array, key[:-1], str(value))
+        else:
+            self.expansion.state.assign(name, str(value))
 
     def __delitem__(self, name: str) -> None:
         self.expansion.state.variables.pop(name)
@@ -383,9 +448,14 @@ def _trimmed(value: str, sign: str, pattern: str) -> str:
     return value[: (fitting[-1] if sign == "%" else fitting[0])] if fitting else value
 
 
+def with_classes(pattern: str) -> str:
+    """A pattern with `[:digit:]` and its like, which Python does not know, as their letters."""
+    return re.sub(r"\[:(\w+):\]", lambda match: _CLASSES.get(match[1], match[0]), pattern)
+
+
 def glob_pattern(pattern: str, longest: bool = False) -> str:
     """A shell pattern as a regular expression."""
-    result, position = list[str](), 0
+    result, position, pattern = list[str](), 0, with_classes(pattern)
     while position < len(pattern):
         letter = pattern[position]
         position += 1

@@ -7,7 +7,6 @@ leave different is unknown after them, and named wherever its value is needed.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from system.errors import UserError
 from translate.shell import programs
 from translate.shell.assignments import assign
 from translate.shell.conditions import Condition
-from translate.shell.expansion import Expansion
+from translate.shell.expansion import Expansion, glob_pattern
 from translate.shell.syntax import assigned, case, joined, named, parsed, redirect_target, text_of
 from translate.shell.values import (
     Outcome,
@@ -241,13 +240,17 @@ class Interpreter(programs.Shell):
 
     def _run_declaration_command(self, node: Node) -> Outcome:
         options = "".join(text_of(child) for child in node.children if text_of(child).startswith("-"))
+        refers = "n" in options and node.children[0].type != "export"
+        is_plain = any(text_of(child) == "+n" for child in node.children)
         exports = node.children[0].type == "export" or "x" in options
         for child in node.named_children:
             text, name = text_of(child), ""
-            if child.type == "variable_assignment":
+            if is_plain:
+                self.state.references.pop(text.partition("=")[0], None)
+            if refers and not text.startswith("-"):
+                self.state.refer(text.partition("=")[0], self.expansion.text(text.partition("=")[2], quotes=True))
+            elif child.type == "variable_assignment":
                 name = self.assign(text, is_map="A" in options)
-            if name and "n" in options and node.children[0].type != "export":
-                self.state.refer(name)
             elif child.type in ("variable_name", "word", "string") and not text.startswith("-"):
                 written = self.expansion.text(text, quotes=True)
                 name = self.assign(written) if "=" in written else text
@@ -258,10 +261,8 @@ class Interpreter(programs.Shell):
         return Outcome()
 
     def _run_unset_command(self, node: Node) -> Outcome:
-        for child in node.named_children:
-            name = self.expansion.text(text_of(child), quotes=True)
-            self.state.unset(name, self.expansion.number)
-        return Outcome()
+        names = [self.expansion.text(text_of(child), quotes=True) for child in node.named_children]
+        return programs.BUILT_IN["unset"](self, ["unset", *names])
 
     def _run_function_definition(self, node: Node) -> Outcome:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
@@ -357,8 +358,8 @@ class Interpreter(programs.Shell):
         goes_on, outcome = False, Outcome()
         for item in items:
             patterns, body = case(item)
-            matches = (fnmatch.fnmatchcase(text, self.expansion.text(pattern, quotes=True)) for pattern in patterns)
-            if goes_on or any(matches):
+            wanted = (glob_pattern(self.expansion.pattern(one), longest=True) for one in patterns)
+            if goes_on or any(re.fullmatch(one, text, re.DOTALL) for one in wanted):
                 outcome, sign = self.run_all(body), item.children[-1].type
                 if outcome.flow or sign not in (";&", ";;&"):
                     return outcome

@@ -10,12 +10,12 @@ from pathlib import Path
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.expansion import Expansion, split_words
 from translate.shell.scanning import raw_words
-from translate.shell.values import WHITESPACE, Outcome, State, as_written, is_unknown, unknown
+from translate.shell.values import WHITESPACE, Outcome, State, as_written, is_unknown, unknown, unknown_parts
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
 _RUNS_ELSEWHERE = ("ssh", "pdsh", "clush")
-_PRINTED = re.compile(r"%[-0]?\d*(?:\.\d+)?([sdf])")
+_PRINTED = re.compile(r"%%|%[-0+]?\d*(?:\.\d+)?([sdifeg])")
 _IN_WORD = " getopts"  # where it is within one word of several letters
 
 
@@ -121,20 +121,22 @@ def _echo(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _printf(shell: Shell, arguments: list[str]) -> Outcome:
-    if shell.output is None:
-        if len(arguments) > 3 and arguments[1] == "-v":
-            text = _formatted(arguments[3], arguments[4:])
-            shell.state.assign(arguments[2], unknown(f"${arguments[2]}") if text is None else text)
-        return Outcome()
-    shell.output.append(_formatted(arguments[1], arguments[2:]) if len(arguments) > 1 else "")
+    values = [*arguments[1:], ""]
+    if values[0] == "-v" and len(values) > 3:
+        text = _formatted(values[2], values[3:-1])
+        shell.state.assign(values[1], unknown(f"${values[1]}") if text is None else text)
+    elif shell.output is not None:
+        values = values[1:] if values[0] == "--" else values
+        shell.output.append(_formatted(values[0], values[1:-1]))
     return Outcome()
 
 
 def _formatted(layout: str, values: list[str]) -> str | None:
-    """What printf writes; None where that is not a plain format."""
+    """What printf writes; None where that is not a plain format, or a number that is unknown."""
     layout = layout.replace("\\n", "\n").replace("\\t", "\t")
-    count = len(_PRINTED.findall(layout))
-    if "%" in _PRINTED.sub("", layout) or (not count and values) or any(map(is_unknown, values)):
+    count = sum(map(bool, _PRINTED.findall(layout)))
+    of_several = any(re.search(r"[@*]\]?\}?\Z", part) for value in values for part in unknown_parts(value))
+    if "%" in _PRINTED.sub("", layout) or is_unknown(layout) or of_several:
         return None
     rounds = [values[start : start + count] for start in range(0, max(len(values), 1), count)] if count else [[]]
     try:
@@ -144,13 +146,24 @@ def _formatted(layout: str, values: list[str]) -> str | None:
 
 
 def _filled(layout: str, values: list[str]) -> str:
-    remaining, kinds = iter(values), {"s": str, "d": int, "f": float}
+    remaining = iter(values)
 
     def filled(match: re.Match[str]) -> str:
+        if not match[1]:
+            return "%"
         value = next(remaining, "")
-        return str(match[0] % kinds[match[1]](value if value or match[1] == "s" else 0))
+        if is_unknown(value) and match[0] != "%s":
+            raise ValueError("its width or number is unknown")
+        if match[1] in "di":
+            return str(match[0] % _whole_number(value))
+        return str(match[0] % (value if match[1] == "s" else float(value or 0)))
 
     return _PRINTED.sub(filled, layout)
+
+
+def _whole_number(text: str) -> int:
+    """As C reads it: in base 8 with a leading zero, in base 16 with 0x."""
+    return int(text or "0", 8 if re.fullmatch(r"[-+]?0\d+", text) else 16 if re.match(r"[-+]?0[xX]", text) else 10)
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
@@ -222,7 +235,8 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
         for name in names:
             shell.state.assign(name, unknown(f"${name}"))
         return Outcome(None)
-    values = [text.strip()] if whole else _first_words(text.split("\n")[0], shell.expansion.separators, len(names))
+    line = text if whole else text.split("\n")[0]
+    values = _first_words(line, shell.expansion.separators, len(names)) if names else [line]
     for number, name in enumerate(names or ["REPLY"]):
         shell.state.assign(name, values[number] if number < len(values) else "")
     return Outcome()
@@ -230,35 +244,50 @@ def _read(shell: Shell, arguments: list[str]) -> Outcome:
 
 def _first_words(line: str, separators: str, count: int) -> list[str]:
     """A line's words, the last with all that follows it."""
-    values = list[str]()
-    while len(values) < count - 1 and line:
-        word, *_ = (one for one in split_words(line, separators) if one is not None)
-        line = line[line.index(word) + len(word) :]
-        line = re.sub(f"\\A[{WHITESPACE}]*[{re.escape(separators)}]?[{WHITESPACE}]*", "", line) if separators else line
-        values.append(word)
-    return [*values, line.strip(WHITESPACE)]
+    white = "".join(sign for sign in WHITESPACE if sign in separators)
+    signs = "".join(sign for sign in separators if sign not in WHITESPACE)
+    values, rest = list[str](), line.lstrip(white)
+    while rest:
+        end = next((at for at, sign in enumerate(rest) if sign in separators), len(rest))
+        after = rest[end:].lstrip(white)
+        after = after[after[:1] in signs :].lstrip(white) if signs else after
+        if len(values) == count - 1 and after:
+            return [*values, rest.rstrip(white)]
+        values, rest = [*values, rest[:end]], after
+    return values
 
 
 def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
     """`getopts letters name`: one option of the script's arguments at each call."""
-    state, letters, name = shell.state, arguments[1], arguments[2]
-    if state.positional is None:
+    if len(arguments) < 3:
+        return Outcome(False)
+    state, letters, name, index_text = shell.state, arguments[1], arguments[2], shell.state.text("OPTIND") or "1"
+    if state.positional is None or not index_text.isdigit():
         for one in (name, "OPTARG", "OPTIND"):
             state.assign(one, unknown(f"${one}"))
         return Outcome(None)
-    options, index = arguments[3:] or state.positional, int(state.text("OPTIND") or 1)
+    options, index = arguments[3:] or state.positional, max(1, int(index_text))
     word, at = options[index - 1] if index <= len(options) else "", int(state.text(_IN_WORD) or 1)
+    state.variables.pop("OPTARG", None)
     if not re.match(r"-.", word) or word == "--":
         state.assign("OPTIND", str(index + (word == "--")))
+        state.assign(name, "?")
         return Outcome(False)
-    letter = word[at] if re.search(rf"(?<!^:)[{re.escape(word[at])}]", letters) else "?"
-    takes, is_last = f"{letter}:" in letters, at + 1 >= len(word)
-    if takes:
-        state.assign("OPTARG", word[at + 1 :] or (options[index] if index < len(options) else ""))
-    ends = takes or is_last
-    state.assign("OPTIND", str(index + ends + (takes and is_last)))
+    at = at if at < len(word) else 1
+    letter, rest, is_quiet = word[at], word[at + 1 :], letters.startswith(":")
+    is_known, takes = letter != ":" and letter in letters, f"{letter}:" in letters.lstrip(":")
+    follows = [rest] if rest else options[index : index + 1]
+    if not is_known or (takes and not follows):
+        state.assign(name, ":" if is_known and is_quiet else "?")
+        if is_quiet:
+            state.assign("OPTARG", letter)
+    else:
+        state.assign(name, letter)
+        if takes:
+            state.assign("OPTARG", follows[0])
+    ends = takes or not rest
+    state.assign("OPTIND", str(index + ends + (takes and not rest and bool(follows))))
     state.assign(_IN_WORD, "1" if ends else str(at + 1))
-    state.assign(name, letter)
     return Outcome()
 
 
@@ -306,7 +335,12 @@ def _quoted(word: str) -> str:
 
 def _unset(shell: Shell, arguments: list[str]) -> Outcome:
     for word in arguments[1:]:
-        shell.state.variables.pop(word, None)
+        if "-n" in arguments:
+            shell.state.references.pop(word, None)
+        elif "-f" in arguments:
+            shell.state.functions.pop(word, None)
+        else:
+            shell.state.unset(word, shell.expansion.number)
     return Outcome()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from system.errors import UserError
 
-_CLOSING = {"(": ")", "{": "}"}
+_CLOSING = {"(": ")", "{": "}", "[": "]"}
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
 

@@ -6,6 +6,7 @@ goes through quotes, arrays and assignments, and can be named wherever it ends u
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 Value = str | list[str] | dict[str, str]  # a text, an array, or an array by key
+Numbered = dict[int, str]
 Decision = bool | None  # None: the script does not say
 
 BEGIN, END, NAMED = "\ue000", "\ue001", "\ue002"
@@ -55,6 +57,17 @@ def pieces(value: str) -> list[str]:
     return [part for part in re.split(f"({BEGIN}[^{END}]*{END})", value) if part]
 
 
+class Gapped(dict[str, str]):
+    """An array by number, some of whose elements are unset."""
+
+
+def array_of(elements: Numbered) -> Value:
+    """An array of elements by number: a list where none is unset."""
+    if sorted(elements) == list(range(len(elements))):
+        return [elements[number] for number in range(len(elements))]
+    return Gapped({str(number): elements[number] for number in sorted(elements)})
+
+
 class Outcome(NamedTuple):
     """Of a statement."""
 
@@ -78,7 +91,7 @@ class State:
     def copy(self) -> State:
         """A state that changes alone."""
         variables = {
-            name: value.copy() if isinstance(value, (list, dict)) else value for name, value in self.variables.items()
+            name: value if isinstance(value, str) else copy.copy(value) for name, value in self.variables.items()
         }
         return replace(
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
@@ -94,7 +107,10 @@ class State:
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
-        name = self.references.get(name, name)
+        if self.references.get(name) == "" and isinstance(value, str):
+            self.refer(name, value)
+            return
+        name = self.target(name)
         if isinstance(value, str) and is_unknown(value):
             value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
         self.variables[name] = value
@@ -107,26 +123,39 @@ class State:
             if self.positional is not None and 0 < number <= len(self.positional):
                 return self.positional[number - 1]
             return self.outside.get(name)
-        name = self.references.get(name, name)
+        name = self.target(name)
         return self.variables.get(name, self.outside.get(name))
 
-    def refer(self, name: str) -> None:
-        """Have a name stand for the variable that its value names, as `declare -n` does."""
-        target = self.variables.pop(name, None)
-        if isinstance(target, str) and not is_unknown(target):
-            self.references[name] = self.references.get(target, target)
+    def target(self, name: str) -> str:
+        """The variable that a name stands for: itself, if it is no reference."""
+        for _ in self.references:
+            name = self.references.get(name) or name
+        return name
+
+    def refer(self, name: str, target: str) -> None:
+        """Have a name stand for another, as `declare -n` does; without one, for that which is assigned to it next."""
+        self.variables.pop(name, None)
+        self.references.pop(name, None)
+        if is_unknown(target):
+            self.variables[name] = unknown(f"${name}")
+        else:
+            self.references[name] = target
 
     def unset(self, name: str, number: Callable[[str], int | None]) -> None:
         """Forget a variable, or an element of an array, whose others keep their numbers."""
         match = re.fullmatch(r"(\w+)\[(.*)\]", name)
-        value = self.variables.get(match[1]) if match else None
+        array = self.target(match[1]) if match else ""
+        value, elements = self.variables.get(array), self.numbered(array)
         if match is None or value is None or isinstance(value, str):
-            self.variables.pop(name, None)
-            self.exported.discard(name)
-            return
-        kept = value if isinstance(value, dict) else {str(at): element for at, element in enumerate(value)}
-        at = match[2] if isinstance(value, dict) else str(number(match[2]))
-        self.variables[match[1]] = {key: element for key, element in kept.items() if key != at}
+            self.variables.pop(self.target(name), None)
+            self.exported.discard(self.target(name))
+        elif elements is None and isinstance(value, dict):
+            self.variables[array] = {key: element for key, element in value.items() if key != match[2]}
+        elif elements is None or (at := number(match[2])) is None:
+            self.variables[array] = [unknown(f"${{{array}[@]}}")]
+        else:
+            elements.pop(at if at >= 0 else max(elements, default=-1) + 1 + at, None)
+            self.variables[array] = array_of(elements)
 
     def text(self, name: str) -> str | None:
         """The same as one text: of an array its first element, as in bash."""
@@ -139,8 +168,15 @@ class State:
         """The elements of an array; None: nobody says it."""
         value = self.value(name)
         if isinstance(value, str):
-            return value.split() if name not in self.variables else [value]
+            return value.split() if self.target(name) not in self.variables else [value]
         return list(value.values()) if isinstance(value, dict) else value
+
+    def numbered(self, name: str) -> Numbered | None:
+        """The same by number; None also for an array by key."""
+        value, elements = self.value(name), self.elements(name)
+        if isinstance(value, Gapped):
+            return {int(number): element for number, element in value.items()}
+        return None if elements is None or isinstance(value, dict) else dict(enumerate(elements))
 
     def merge(self, one: State, other: State, names: list[str]) -> None:
         """Become what holds whichever of two states comes: a variable that differs is unknown, or as the reader says.
