@@ -7,9 +7,10 @@ release    of the framework, whose defaults the script relied on
 flags      how many settings the script states, counted in its text
 settings   each with its value, as the script has it
 reasons    by setting or key, why it is another here, or not there, where fidelity.yaml does not say it
-keys       of a trainer that is no framework here, in place of `release`: by setting, the key that it is in the run file
+keys       of a trainer that is no framework here: by setting, the key that it is in the run file
+means      of such a trainer: by setting, the run file's word for its value
 
-Script and run are read by the translator, in the same keys.
+Script and run are read by the translator, in the same keys; of a trainer that is no framework here, by `keys`.
 """
 
 from __future__ import annotations
@@ -82,7 +83,11 @@ def rows(run: Run, published: Mapping[str, Any], here: Mapping[str, Any]) -> lis
 def _rows_of_another_trainer(
     run: Run, script: Mapping[str, Any], published: Mapping[str, Any], here: Mapping[str, Any]
 ) -> list[ScriptRow]:
-    """A row for each setting: that of its key in fidelity.yaml, or why it has none."""
+    """A row for each setting: its value, in the run file's words, beside that of its key, or why it has no key.
+
+    Raises:
+        UserError: a value differs without a reason.
+    """
     table_rows = list[ScriptRow]()
     for name, value in script["settings"].items():
         key, text = script["keys"].get(name), f"{name}={value}"
@@ -90,10 +95,12 @@ def _rows_of_another_trainer(
             if not (reason := script["reasons"].get(name)):
                 raise _unexplained(run, name)
             table_rows.append(ScriptRow(text, None, value, NOT_APPLICABLE, reason))
-        elif same_value(published[key].published, here[key]):
+        elif same_value(script["means"].get(name, value), here[key]):
             table_rows.append(ScriptRow(text, here[key], value, SAME, key))
-        else:
+        elif key in published and published[key].why:
             table_rows.append(ScriptRow(text, here[key], value, DEVIATION, published[key].why))
+        else:
+            raise _unexplained(run, name)
     return table_rows
 
 

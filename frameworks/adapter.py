@@ -266,10 +266,6 @@ class Adapter(ABC):
         """The framework's settings that a stage's command states, under its own names (without Hydra's +)."""
         return {name.lstrip("+"): value for name, (value, _) in self.command.stated_settings(run, stage).items()}
 
-    def released_defaults(self) -> dict[str, Any]:
-        """By setting, what the installed release takes where a command does not state it; needs its environment."""
-        return self.parser.defaults()
-
     @abstractmethod
     def attention_implementations(self, run: Run, stage: Stage) -> set[str]:
         """The attention implementations that a stage's models are loaded with, under transformers' names."""

@@ -47,6 +47,7 @@ class ScriptCommand:
     launcher: list[str]  # before the training's module or script
     arguments: list[str]  # after it
     environment: dict[str, str] = field(default_factory=dict)  # variables that were set for it
+    left_open: Sequence[str] = ()  # what the script does not decide of the arguments, as a shell writes it
 
 
 @dataclass

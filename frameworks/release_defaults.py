@@ -66,7 +66,7 @@ def drifts(framework: str, released: Mapping[str, Any]) -> list[Drift]:
 
     Args:
         framework: whose defaults.yaml is read.
-        released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
+        released: by setting, the default of the installed release, as its parser's `defaults` gives it.
     """
     stated = read_yaml(FOLDER / framework / "defaults.yaml")["defaults"]
     flipped = {name: entry for name, entry in stated.items() if yaml_value(released.get(name)) != entry["value"]}

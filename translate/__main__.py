@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,7 +32,7 @@ from translate.page import as_text
 from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
 from translate.settings_of_text import settings_of_text
-from translate.translation import EXPORTED, read_settings, translate_settings
+from translate.translation import read_settings, translate_settings
 from translate.update import update_settings
 
 RUN_FILE = "run-file"
@@ -105,15 +104,14 @@ def translated_page(arguments: argparse.Namespace) -> str:
     if arguments.check:
         check_accepted(arguments.target, common, flags)
     head = _about_defaults(source, reading, labels, release) if arguments.source != RUN_FILE else []
-    if left_open := _left_open(settings):
-        head.append(
-            f"Left open by the text: {', '.join(left_open)}. --set NAME=VALUE says one, and --set 1= that the script "
-            "has no arguments."
-        )
+    if settings.left_open:
+        takes_arguments = any(part[1:].isdigit() for part in settings.left_open)
+        none = ", and --set 1= that the script has no arguments" if takes_arguments else ""
+        head.append(f"Left open by the text: {', '.join(settings.left_open)}. --set NAME=VALUE says one{none}.")
     checked = "accepted by" if arguments.check else "not yet read by"
     hint = "" if arguments.check else "; --check has it read"
     head.append(f"The result is {checked} the parser of {target.tables['release']}{hint}.")
-    return as_text(translation, target, head)
+    return as_text(translation, target, head, settings.left_open)
 
 
 def _about_defaults(
@@ -128,13 +126,6 @@ def _about_defaults(
     if not changed:
         return [f"{sentence}; these have not changed since the first release that is known here."]
     return [f"{sentence}; --release says another. Defaults that changed:", *(f"  {entry}" for entry in changed)]
-
-
-def _left_open(settings: Mapping[str, Any]) -> list[str]:
-    """The variables whose values the text does not decide, as a shell writes them."""
-    texts = [str(value) for name, value in settings.items() if not name.startswith(EXPORTED)]
-    names = [name for text in texts for name in re.findall(r"\$\{?([A-Za-z_]\w*|\d|\([^()]*\)?)", text)]
-    return [f"${name}" for name in dict.fromkeys(names)]
 
 
 def _assignment(word: str) -> tuple[str, str]:

@@ -10,15 +10,22 @@ from frameworks.command_parser import CommandParser
 from translate.translation import Line, Translation, key_meanings
 
 
-def as_text(translation: Translation, target: CommandParser, head: Sequence[str] = ()) -> str:
+def as_text(
+    translation: Translation, target: CommandParser, head: Sequence[str] = (), left_open: Sequence[str] = ()
+) -> str:
     """The page: what to know first, the settings and the command, and what else became of the text's settings.
 
     Args:
         translation: of a text.
         target: whose settings they are.
         head: further sentences of the first block.
+        left_open: variables that a shell fills in, each with its $.
     """
-    rows = [(_as_words(target.as_arguments({line.setting: (line.value, "")})), line) for line in translation.lines]
+
+    def as_words(arguments: Sequence[str]) -> str:
+        return " ".join(_as_word(word, left_open) for word in arguments)
+
+    rows = [(as_words(target.as_arguments({line.setting: (line.value, "")})), line) for line in translation.lines]
     width = min(60, max((len(setting) for setting, _ in rows), default=0))
     changed = [entry for entry in translation.cannot if entry[0] in translation.objective]
     rest = [entry for entry in translation.cannot if entry not in changed]
@@ -26,12 +33,12 @@ def as_text(translation: Translation, target: CommandParser, head: Sequence[str]
     if changed:
         first += _listed("Another objective than the text's", changed, ": ")
     text = [*first, *(f"# {sentence}" for sentence in head), ""]
-    text += [f"export {name}={_as_word(value)}" for name, value in translation.exported.items()]
+    text += [f"export {name}={as_words([value])}" for name, value in translation.exported.items()]
     text += [
         "settings=(",
         *(f"    {setting.ljust(width)}  # {_comment(line, target)}".rstrip(" #") for setting, line in rows),
     ]
-    text += [")", f'{_as_words(translation.launcher)} "${{settings[@]}}"']
+    text += [")", f'{as_words(translation.launcher)} "${{settings[@]}}"']
     if target.framework == translation.source:
         return "\n".join(text)  # every setting is kept
     for title, entries, joint in (
@@ -43,15 +50,13 @@ def as_text(translation: Translation, target: CommandParser, head: Sequence[str]
     return "\n".join(text)
 
 
-def _as_words(command_line: Sequence[str]) -> str:
-    return " ".join(map(_as_word, command_line))
-
-
-def _as_word(word: str) -> str:
+def _as_word(word: str, left_open: Sequence[str]) -> str:
     """A word for a shell, which fills in the variables that the text left open, and nothing else."""
-    if not re.search(r"\$(\w|\{\w+\})", word):
+    names = "|".join(re.escape(name[1:]) for name in left_open if name[1:].isidentifier() or name[1:].isdigit())
+    variable = rf"(?:{names})(?!\w)|\{{(?:{names})\}}"
+    if not names or not re.search(rf"\$(?:{variable})", word):
         return shlex.quote(word)
-    escaped = re.sub(r"([\\\"`]|\$(?!\w|\{\w+\}))", r"\\\1", word)
+    escaped = re.sub(rf'[\\"`]|\$(?!{variable})', r"\\\g<0>", word)
     return f'"{escaped}"'
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from frameworks.command_parser import ScriptCommand
 from system.errors import UserError
 from translate.shell.interpreter import Call, Interpreter
-from translate.shell.values import BEGIN, END, NAMED, as_written
+from translate.shell.values import BEGIN, END, NAMED, as_written, unknown_names, unknown_parts
 
 _SETTING = re.compile(r"--|[+~]{0,2}\w+(\.\w+)+=")  # a word that is no program
 _NO_LAUNCHERS = (
@@ -86,7 +86,13 @@ def _script_command(call: Call) -> ScriptCommand:
         )
     arguments = [as_written(word) for word in call.arguments]
     exported = {name: as_written(value) for name, value in call.environment.items()}
-    return ScriptCommand(arguments[: call.start], arguments[call.start + 1 :], exported)
+    return ScriptCommand(arguments[: call.start], arguments[call.start + 1 :], exported, _left_open(call))
+
+
+def _left_open(call: Call) -> list[str]:
+    texts = call.arguments[call.start + 1 :]
+    parts = [[f"${name}" for name in unknown_names(text)] or unknown_parts(text) for text in texts]
+    return list(dict.fromkeys(part for of_text in parts for part in of_text))
 
 
 def plain_words(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,15 @@ from translate import script_commands
 from translate.translation import EXPORTED
 
 
+class TextSettings(dict[str, Any]):
+    """The settings of a text by name; `left_open` is what it does not decide of them, as a shell writes it."""
+
+    left_open: Sequence[str] = ()
+
+
 def settings_of_text(
     parser: CommandParser, text: str, folder: Path, variables: Mapping[str, str], number: int | None
-) -> dict[str, Any]:
+) -> TextSettings:
     """The settings in a text, under the names that it uses.
 
     Args:
@@ -39,7 +45,7 @@ def settings_of_text(
                 code="no-command",
                 framework=framework,
             )
-        return settings
+        return TextSettings(settings)
     count = len(commands)
     if number is None and count > 1:
         raise UserError(
@@ -51,7 +57,9 @@ def settings_of_text(
         raise UserError(f"--number should be from 1 to {count}, not {number}", code="no-such-number", number=number)
     command = commands[(number or 1) - 1]
     exported = {EXPORTED + name: value for name, value in command.environment.items()}
-    return exported | parser.settings_of_command(command, folder)
+    result = TextSettings(exported | parser.settings_of_command(command, folder))
+    result.left_open = command.left_open
+    return result
 
 
 def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str, Any]:

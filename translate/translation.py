@@ -238,7 +238,7 @@ def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list
 
     Args:
         parser: whose tables.
-        released: by setting, the default of the installed release, as Adapter.released_defaults gives it.
+        released: by setting, the default of the installed release, as its parser's `defaults` gives it.
     """
     known = storable_settings(released)
     stated = {name: value for name, value in parser.defaults.items() if name != parser.gpus}

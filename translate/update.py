@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frameworks.command_parser import CommandParser
@@ -23,9 +23,9 @@ def update_settings(
     """
     translation, flags = Translation(parser.launcher_of_text(settings), parser.framework), Flags()
     lines: dict[str, Line] = {}
-    summed = _sums(parser, settings)
     gone = parser.tables.get("gone", {})
     todays = todays_settings(parser, settings)
+    summed = _sums(parser, todays)
     all_names = list(dict.fromkeys(new for _, _, now in todays for new in now))
     for name, value, now in todays:
         if name.startswith(EXPORTED):
@@ -69,9 +69,11 @@ def update_settings(
     return translation, flags
 
 
-def _sums(parser: CommandParser, settings: Mapping[str, Any]) -> dict[str, tuple[float, list[str]]]:
+def _sums(
+    parser: CommandParser, todays: Sequence[tuple[str, Any, Mapping[str, Any]]]
+) -> dict[str, tuple[float, list[str]]]:
     """By setting of today, the sum of those of a text that it stands for, and their names; where all are numbers."""
-    stated = {new: meant for _, _, now in todays_settings(parser, settings) for new, meant in now.items()}
+    stated = {new: meant for _, _, now in todays for new, meant in now.items()}
     table: dict[str, list[str]] = parser.tables.get("sums", {})
     return {
         name: (sum(stated[part] for part in parts), parts) for name, parts in table.items()

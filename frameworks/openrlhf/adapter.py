@@ -221,9 +221,6 @@ def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
     return newest
 
 
-ADAPTER = OpenRLHFAdapter()
-
-
 def path_without_separators(run: Run, data: Path, scratch: Path) -> Path:
     """A path to a folder that OpenRLHF takes: it reads commas and @ as separators, and names of variants have both.
 
@@ -243,3 +240,6 @@ def path_without_separators(run: Run, data: Path, scratch: Path) -> Path:
     for folder in (ROOT, data):
         check_path("a folder for OpenRLHF, which reads commas and @ as separators,", folder, ",@")
     return data
+
+
+ADAPTER = OpenRLHFAdapter()

@@ -58,11 +58,10 @@ def fsdp_whole(folder: Path, output: Path, model: Path) -> None:
 
     try:
         tensors = torch.load(folder / "pytorch_model_fsdp.bin", map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle's and zip's own kinds
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        save_file(copies, output / "model.safetensors", {"format": "pt"})
+    except Exception as error:  # pickle's and zip's own kinds, and those of a file that holds something else
         raise _damaged(folder, error) from None
-    save_file(
-        {name: tensor.clone() for name, tensor in tensors.items()}, output / "model.safetensors", {"format": "pt"}
-    )
 
 
 def _damaged(folder: Path, error: BaseException) -> UserError:

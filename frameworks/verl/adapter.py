@@ -184,7 +184,7 @@ class VerlAdapter(Adapter):
                 code="missing-weights",
             )
         with tempfile.TemporaryDirectory(dir=output.parent) as merged:
-            convert_checkpoint.verl_shards(actor, Path(merged), paths.model)
+            convert_checkpoint.merge_shards(actor, Path(merged), paths.model)
             if stage.lora:
                 frozen = paths.model if stage.number == 1 else Path(merged)
                 lora.merge_adapter(Path(merged) / "lora_adapter", frozen, output)

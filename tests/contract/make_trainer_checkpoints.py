@@ -5,10 +5,12 @@ All but adapters are started by torchrun, with two processes.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -17,15 +19,7 @@ from transformers import AutoModelForCausalLM
 
 def adapter(model: Path, folder: Path) -> None:
     """A LoRA adapter, with the model that it makes, in `expected/`."""
-    from peft import LoraConfig, get_peft_model
-
-    settings = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
-    adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(model), settings)
-    for name, parameter in adapted.named_parameters():
-        if "lora_B" in name:
-            torch.nn.init.normal_(parameter, std=0.02)
-    adapted.save_pretrained(folder)
-    adapted.merge_and_unload().save_pretrained(folder / "expected")
+    adapted_model(model, folder).save_pretrained(folder)
 
 
 def fsdp(model: Path, folder: Path, version: int, kind: str) -> None:
@@ -52,17 +46,32 @@ def fsdp(model: Path, folder: Path, version: int, kind: str) -> None:
     torch.distributed.destroy_process_group()
 
 
-def verl_shards(model: Path, folder: Path) -> None:
-    """As verl's FSDPCheckpointManager saves an actor of FSDP2."""
+def adapted_model(model: Path, folder: Path) -> torch.nn.Module:
+    """A model with LoRA matrices that change it; the model that they make is in `expected/`."""
+    from peft import LoraConfig, get_peft_model
+
+    settings = LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
+    adapted = get_peft_model(AutoModelForCausalLM.from_pretrained(model), settings)
+    for name, parameter in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(parameter, std=0.2)
+    whole = copy.deepcopy(adapted).merge_and_unload()
+    whole.save_pretrained(folder / "expected")
+    return adapted
+
+
+def verl_shards(model: Path, folder: Path, has_adapter: bool = False) -> None:
+    """As verl's FSDPCheckpointManager saves an actor of FSDP2, of LoRA with the file of its scale."""
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
-    sharded = AutoModelForCausalLM.from_pretrained(model)
+    sharded = adapted_model(model, folder) if has_adapter else AutoModelForCausalLM.from_pretrained(model)
+    layers = [one for name, one in sharded.named_modules() if name.rpartition(".")[0].endswith("layers")]
     mesh = init_device_mesh("cpu", (size,), mesh_dim_names=("fsdp",))
-    for layer in sharded.model.layers:
+    for layer in layers:
         fully_shard(layer, mesh=mesh)
     fully_shard(sharded, mesh=mesh)
     actor = folder / "actor"
@@ -71,6 +80,9 @@ def verl_shards(model: Path, folder: Path) -> None:
     if rank == 0:
         (actor / "fsdp_config.json").write_text(json.dumps({"FSDP_version": 2, "world_size": size}))
         copy_configuration(model, actor / "huggingface")
+        if has_adapter:
+            scale = {"r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM"}
+            (actor / "lora_train_meta.json").write_text(json.dumps(scale))
     dist.destroy_process_group()
 
 
@@ -107,4 +119,6 @@ if __name__ == "__main__":
     elif kind.startswith("fsdp"):
         fsdp(model, folder, int(kind[4]), f"{kind[6:].upper()}_STATE_DICT")
     else:
-        {"adapter": adapter, "verl_shards": verl_shards}[kind](model, folder)
+        {"adapter": adapter, "verl_shards": verl_shards, "verl_lora": partial(verl_shards, has_adapter=True)}[kind](
+            model, folder
+        )

@@ -55,7 +55,9 @@ def saved(kind: str, framework: str) -> tuple[Path, Path]:
         pytest.param("fsdp2-sharded", "trl", "pytorch_model_fsdp_0", 0.0, marks=pytest.mark.long),
         pytest.param("fsdp2-full", "trl", "", 0.0, marks=pytest.mark.long),
         ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
-        ("verl_shards", "verl", "actor/huggingface", 0.01), ("zero2", "openrlhf", "_actor", 0.0),
+        ("verl_lora", "verl", "actor", 0.01),
+        pytest.param("verl_shards", "verl", "actor/huggingface", 0.01, marks=pytest.mark.long),
+        ("zero2", "openrlhf", "_actor", 0.0),
         pytest.param("zero3", "openrlhf", "_actor/global_step10", 0.0, marks=pytest.mark.long),
     ],
 )  # fmt: skip
@@ -71,7 +73,7 @@ def test_the_weights_are_those_that_were_saved(
         assert refusal.returncode == 1 and printed_code(refusal.stderr) == "missing-base"
         command += ["--base", model]
     assert "crosszero evaluate" in python(framework, *command)
-    expected = folder / "expected" if kind == "adapter" else model
+    expected = folder / "expected" if kind in ("adapter", "verl_lora") else model
     assert json.loads(python("trl", "-c", LARGEST, tmp_path / "whole", expected)) <= rounding
     record = provenance.read(tmp_path / "whole")
     assert record["sha256"] == model_folder.check(tmp_path / "whole", chat_template=True)
@@ -88,7 +90,14 @@ def test_lost_shards_and_other_names_are_refused(tmp_path: Path) -> None:
     other = shutil.copytree(model, tmp_path / "other")
     config = json.loads((other / "config.json").read_text())
     (other / "config.json").write_text(json.dumps(config | {"attention_bias": True, "model_type": "qwen3"}))
-    for arguments, code in ((["lost"], "damaged-weights"), ([str(folder), "--base", "other"], "incomplete-model")):
+    whole = Path(shutil.copytree(model, tmp_path / "in_one_file", ignore=shutil.ignore_patterns("*.safetensors*")))
+    python("trl", "-c", "import sys, torch; torch.save([1], sys.argv[1])", whole / "pytorch_model_fsdp.bin")
+    refused = {
+        "lost": "damaged-weights",
+        "in_one_file": "damaged-weights",
+        f"{folder} --base other": "incomplete-model",
+    }
+    for arguments, code in ((written.split(), code) for written, code in refused.items()):
         command = [warm_python("trl"), "-m", "frameworks.convert_checkpoint", *arguments, "--output", "whole"]
         done = subprocess.run(
             command,

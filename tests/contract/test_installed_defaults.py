@@ -29,7 +29,7 @@ from frameworks import adapter, command_parser, release_defaults
 from translate import translation
 with contextlib.redirect_stdout(sys.stderr):
     _, name = sys.argv
-    released = adapter.load(name).released_defaults()
+    released = adapter.load(name).parser.defaults()
     differences = [[str(drift) for drift in release_defaults.drifts(name, released)],
                    release_defaults.unknown_settings(name, released),
                    translation.outdated_entries(command_parser.load(name), released),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import pytest
@@ -90,3 +91,13 @@ def test_a_run_that_differs_from_its_script_without_a_reason_is_refused() -> Non
     stage = dataclasses.replace(run.stages[0], rollout={**run.stages[0].rollout, "temperature": 0.7})
     with refused("unexplained-deviation", key="rollout.temperature"):
         script_fidelity.rows(dataclasses.replace(run, stages=(stage,)), {}, {})
+
+
+def test_a_script_of_a_trainer_that_is_no_framework_here_is_compared_by_its_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run, runs = load_run("drgrpo/qwen2.5-math-7b", "full"), copy.deepcopy(script_fidelity.registered())
+    runs[run.name]["settings"]["learning_rate"] = 2e-6
+    monkeypatch.setattr(script_fidelity, "registered", lambda: runs)
+    with refused("unexplained-deviation", key="learning_rate"):
+        script_fidelity.rows(run, fidelity.entries(run), fidelity.run_values(run))

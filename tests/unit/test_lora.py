@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from cluster import capacity, gpu_memory
 from contracts.run_file import Run
 from frameworks import adapter
+from frameworks.verl import convert_checkpoint
 from recipes.runs import load_run, training_settings
 from tests.user_errors import refused
 
@@ -67,6 +69,20 @@ def test_its_settings_in_verl() -> None:
     ):
         with refused(code):
             flags(run)
+
+
+def test_an_adapter_in_verls_shards_without_its_scale_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """verl's merger writes a scale of 0 then, with which the frozen weights alone would be left."""
+
+    def merge_shards(actor: Path, output: Path, model: Path) -> None:
+        (output / "lora_adapter").mkdir()
+        (output / "lora_adapter" / "adapter_config.json").write_text('{"r": 4, "lora_alpha": 0}')
+
+    monkeypatch.setattr(convert_checkpoint, "merge_shards", merge_shards)
+    with refused("missing-lora-scale"):
+        convert_checkpoint.verl_shards(tmp_path / "actor", tmp_path, tmp_path)
 
 
 def test_in_verl_it_takes_less_memory() -> None:

@@ -245,6 +245,17 @@ def run_command(text: str, source: str, target: str, **more: Any) -> str:
     return translated_page(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
 
 
+def test_only_what_the_script_leaves_to_a_shell_is_listed_as_open_and_printed_so() -> None:
+    text = (
+        "python3 -m verl.trainer.main_ppo 'data.val_files=${data.train_files}' 'trainer.experiment_name=for $5' "
+        "trainer.project_name=$P"
+    )
+    page = run_command(text, "verl", "verl")
+    assert "Left open by the text: $P. " in page and "--set 1=" not in page
+    assert "trainer.project_name='$P'\"" in page and "for $5'" in page
+    assert "--set 1=" in run_command(f"{text} trainer.default_local_dir=$1", "verl", "verl")
+
+
 @pytest.mark.parametrize("source", FRAMEWORKS)
 def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) -> None:
     content = yaml.safe_load(run_command(str(CASES / f"{source}.sh"), source, "run-file"))
