@@ -123,8 +123,9 @@ def missing_results(files: Iterable[str | Path], maker: str, allowed: Collection
     if not absent:
         return None
     return UserError(
-        f"{len(absent)} results are missing, the first is {absent[0]}, and --allowed-rules leaves out {maker}, which "
-        "makes them: leave out --allowed-rules to make what is missing, or name other runs (reproduce, seeds)",
+        f"{len(absent)} results are missing, the first is {absent[0]}, and --allowed-rules, which `crosszero report` "
+        f"gives, leaves out {maker}, which makes them: make them with `crosszero reproduce` (snakemake: leave out "
+        "--allowed-rules), or name other runs (reproduce, seeds)",
         code="missing-results",
         missing=len(absent),
         first=absent[0],

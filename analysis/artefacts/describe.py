@@ -23,16 +23,17 @@ WHOLE = ("where", "page", "next")  # lines with a path
 
 
 def describe(path: Path) -> str:
-    """The lines of a file or folder.
+    """The lines of a file or folder, or of one model of a file of generations (`solutions.jsonl#model`).
 
     Raises:
         UserError: there is no such file, or it is nothing that is known here.
     """
-    if not path.exists():
+    file, model = recognise_file.split_model(str(path))
+    if not file.exists():
         raise UserError(f"there is no file or folder {path}, and no result of this name", code="missing-file")
     reasons, facts = [], dict[str, str]()
     record, owner = _record_of(path)
-    for describer in DESCRIBERS:
+    for describer in [generations] if model else DESCRIBERS:
         if describer is generations and owner is not None:  # a table of a report, say
             continue
         try:

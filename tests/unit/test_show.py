@@ -108,6 +108,13 @@ def test_a_comparison_and_a_page(tmp_path: Path) -> None:
     assert facts(tmp_path / "notes.rst")["what"] == f"part of {tmp_path}"
 
 
+def test_one_model_of_a_file_of_several(tmp_path: Path) -> None:
+    models = {name: {"solution": "A: 2", "is_correct": name == "a"} for name in "ab"}
+    (tmp_path / "file.jsonl").write_text(json.dumps({"question": "1 + 1?", "ground_truth": "2"} | models) + "\n")
+    assert facts(tmp_path / "file.jsonl")["models"] == "a, b"
+    assert facts(tmp_path / "file.jsonl#a")["numbers"].startswith("100.0 %")
+
+
 @pytest.mark.parametrize("text", ["a text\n", "", "{}", "\x00"])
 def test_what_it_is_not(text: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_text(text)
