@@ -46,11 +46,13 @@ def command(
     results = ResultsFolder(ROOT / configuration["results"] / scale)
     chosen = settings | graph.configuration({"reproduce": names})
     trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
-    for status in train_alone([str(folder.training_log.relative_to(ROOT)) for folder in trained], chosen, options):
+    is_dry = "--dry-run" in options
+    logs = [] if is_dry else [graph.target_of(folder.training_log) for folder in trained]
+    for status in train_alone(logs, chosen, options):
         if status:
             sys.exit(status)
-    scored = [str(folder.scores.relative_to(ROOT)) for folder in trained]
-    if (status := graph.run_target(scored[0], chosen, [*scored[1:], *options])) or "--dry-run" in options:
+    scored = [graph.target_of(folder.scores) for folder in trained]
+    if (status := graph.run_target(scored[0], chosen, [*scored[1:], *options])) or is_dry:
         sys.exit(status)
     page = ["--run", *names, "--seeds", *map(str, seeds), "--scale", scale, "--results", str(results.path)]
     folder = results.path / "benchmark" / run_set_name(names, {}, run_names(RUNS, scale))

@@ -20,7 +20,7 @@ from eval import subset as subsets
 from eval.statistics import TIES
 from grading.extraction import RULES
 from recipes.run_sets import run_set_name
-from system.errors import ROOT, UserError
+from system.errors import UserError
 from system.text_safety import protect_output
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def compare_pair(
         if {baseline.kind, new.kind} == {MODEL}:  # what the workflow would refuse, with the exit status of comparisons
             configuration = {key: yaml.safe_load(text) for key, text in settings.items()} | chosen
             ComparisonRequest(grade_command.configured(**configuration), {}, results)
-        target = str(folder.relative_to(ROOT)) if folder.is_relative_to(ROOT) else str(folder)
+        target = graph.target_of(folder)
         if failed := graph.run_target(target, settings | graph.configuration(chosen), options):
             click.echo(f"Error: the samples or the comparison could not be made (status {failed})", err=True)
             return exit_status.ERROR

@@ -135,6 +135,11 @@ def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
     return {key: f" {text} " if text.startswith('"') else text for key, text in texts.items()}
 
 
+def target_of(path: Path) -> str:
+    """A path as the workflow names it: below the project's folder, if it is there."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
 def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] = ()) -> int:
     """Run a target of the workflow; returns Snakemake's exit status.
 
@@ -151,8 +156,8 @@ def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] 
         "-m",
         "cluster.start_snakemake",
         target,
+        *options,  # more targets may be the first of them
         *quiet,
-        *options,
         *(["--config", *pairs] if pairs else []),
     ]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])

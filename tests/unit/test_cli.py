@@ -153,7 +153,7 @@ def test_a_variant_of_a_run_on_a_cluster(started: Started) -> None:
     ((_, _, program, target, *options),) = started
     assert (program, target, options[:7]) == (
         "cluster.start_snakemake", "reproduce_all",
-        ["--quiet", "rules", "host", "--profile", "slurm", "--dry-run", "--keep-going"],
+        ["--profile", "slurm", "--dry-run", "--keep-going", "--quiet", "rules", "host"],
     )  # fmt: skip
     settings = dict(pair.split("=", 1) for pair in options[options.index("--config") + 1 :])
     assert {key: yaml.safe_load(text) for key, text in settings.items()} == {
