@@ -18,14 +18,15 @@ from grading.worker_pool import POOL, Pair
 from tests.waiting import wait_until
 
 JUDGE = "tests.unit.costly_judge.judge"
+DEADLINE = 2.0  # of CPU time, of which to fill memory takes more on a busy machine
 COSTLY = [
     (Pair("cpu 0", "yes", None), "correct"),
-    (Pair("cpu 0.3", "yes", None), "correct"),  # more than the first pass allows
+    (Pair("cpu 0.6", "yes", None), "correct"),  # more than the first pass allows
     (Pair("cpu 9", "yes", None), "ungradable"),
     (Pair("memory 600", "yes", None), "correct"),
     (Pair("memory 500", "no", None), "wrong"),  # both together are more than one process may have
     (Pair("memory 2000", "yes", None), "ungradable"),
-    (Pair("cpu 0.3", "no", None), "wrong"),
+    (Pair("cpu 0.6", "no", None), "wrong"),
     (Pair("cpu 0", "no", None), "wrong"),
 ]
 MATHEMATICS = [
@@ -50,11 +51,11 @@ def busy_machine() -> Iterator[None]:
 @pytest.mark.slow
 def test_costs_alone_in_a_batch_and_beside_a_busy_machine() -> None:
     pairs, expected = [pair for pair, _ in COSTLY], [verdict for _, verdict in COSTLY]
-    assert [POOL.run(JUDGE, [pair], deadline_s=1.0, workers=1)[0] for pair in pairs] == expected
-    assert POOL.run(JUDGE, pairs, deadline_s=1.0, workers=1) == expected
-    assert POOL.run(JUDGE, pairs[::-1], deadline_s=1.0, workers=3) == expected[::-1]
+    assert [POOL.run(JUDGE, [pair], deadline_s=DEADLINE, workers=1)[0] for pair in pairs] == expected
+    assert POOL.run(JUDGE, pairs, deadline_s=DEADLINE, workers=1) == expected
+    assert POOL.run(JUDGE, pairs[::-1], deadline_s=DEADLINE, workers=3) == expected[::-1]
     with busy_machine():
-        assert POOL.run(JUDGE, pairs[:3], deadline_s=1.0, workers=2) == expected[:3]
+        assert POOL.run(JUDGE, pairs[:3], deadline_s=DEADLINE, workers=2) == expected[:3]
 
 
 @pytest.mark.slow

@@ -121,7 +121,8 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
             else f"A={quoted}"
         )
     if kind == "array":
-        return f"C{draw(st.sampled_from(['=', '+=']))}({one} {other})"
+        grows = "C" not in one + other  # what is added to itself in a loop in a loop fills any memory
+        return f"C{draw(st.sampled_from(['=', '+=' if grows else '=']))}({one} {other})"
     if kind == "add":
         return draw(st.sampled_from(["N=$((N + 3))", "((N += 2))", "let N=N*2", "N=$((N % 5 + 1))"]))
     if kind == "train":
@@ -133,7 +134,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     if kind == "case":
         return f'case "$A" in\n*b) {inner} ;;\n[0-9]*|x) {rest} ;;\n*) : ;;\nesac'
     if kind == "for":
-        return f"for v in {one} {other}; do\n{inner}\nA=$v\ndone"
+        return f"for v in {one or 1} {other}; do\n{inner}\nA=$v\ndone"
     return f"[ $N -gt 3 ] && {{ {inner}; }} || {{ {rest}; }}"
 
 
@@ -178,6 +179,8 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("if true; then train a", "not-bash"),
         ("train --a <your key> \\\n --lr 3", "placeholder"),
         ("f() { f; }; f; train a", "endless-script"),
+        ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
+        ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),
     ],
 )

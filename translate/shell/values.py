@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
+from system.errors import UserError
+
 Value = str | list[str] | dict[str, str]  # a text, an array, or an array by key
 Numbered = dict[int, str]
 Decision = bool | None  # None: the script does not say
@@ -24,6 +26,7 @@ _MARKED = re.compile(f"{BEGIN}([^{BEGIN}{END}{NAMED}]*)(?:{NAMED}(\\w*))?{END}")
 _SUBSTITUTION = re.compile(f"({BEGIN}(?:\\$\\([^(]|`)[^{BEGIN}{END}{NAMED}]*){END}")
 _NAME = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*|\d+)")
 WHITESPACE = " \t\n"
+MOST_CHARACTERS = 1_000_000  # of one variable; what doubles in a loop fills any memory
 
 
 def unknown(text: str) -> str:
@@ -113,6 +116,13 @@ class State:
         name = self.target(name)
         if isinstance(value, str) and is_unknown(value):
             value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
+        parts = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
+        if len(parts) + sum(map(len, parts)) > MOST_CHARACTERS:
+            raise UserError(
+                f"the variable {name} grows to more than {MOST_CHARACTERS:,} characters, so the commands cannot be read: "
+                "paste the training command alone",
+                code="endless-script",
+            )
         self.variables[name] = value
         self.causes.pop(name, None)
 
