@@ -119,7 +119,7 @@ class State:
         parts = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
         if len(parts) + sum(map(len, parts)) > MOST_CHARACTERS:
             raise UserError(
-                f"the variable {name} grows to more than {MOST_CHARACTERS:,} characters, so the commands cannot be read: "
+                f"the variable {name} grows to more than {MOST_CHARACTERS:,} characters, so the commands are not read: "
                 "paste the training command alone",
                 code="endless-script",
             )
