@@ -70,7 +70,7 @@ SCRIPTS = [
 LINES = Path(__file__).with_name("cases") / "shell_lines.txt"  # arrays, read, getopts, references, matches, printf
 
 
-@pytest.mark.parametrize("script", LINES.read_text(encoding="utf-8").splitlines())
+@pytest.mark.parametrize("script", LINES.read_text(encoding="utf-8").strip("\n").split("\n"))
 def test_a_line_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     assert read(script, **{"1": ""}) == run(script)
 
