@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from cli.graph import run_interruptible
 from envs import build
 from system.command_line import PROGRAM
 from system.errors import ROOT, UserError
+from system.interruptible import run_interruptible
 
 BASE = "base"  # the environment that this program itself runs in
 ANY_OPTIONS = {"ignore_unknown_options": True, "allow_extra_args": True}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -18,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from contracts.run_file import SCALES
 from system.errors import ROOT
+from system.interruptible import run_interruptible
 from system.yaml_files import read_yaml
 
 COMMAND = "CROSSZERO_COMMAND"  # environment variable: what the user typed, for the line that says how to resume
@@ -165,28 +164,3 @@ def run_target(target: str, settings: Mapping[str, str], options: Sequence[str] 
     return run_interruptible(
         command, cwd=ROOT, environment={**os.environ, "PATH": path, COMMAND: typed}, answered_later=True
     )
-
-
-def run_interruptible(
-    command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None = None, answered_later: bool = False
-) -> int:
-    """Run a program that decides itself what Ctrl-C means; returns its exit status, 130 if it died of it.
-
-    Args:
-        command: the program.
-        environment: its variables.
-        cwd: its folder, the user's by default.
-        answered_later: whether the program starts with Ctrl-C blocked, and lets it through once it can answer it.
-    """
-
-    def take_interrupts() -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_BLOCK if answered_later else signal.SIG_UNBLOCK, [signal.SIGINT])
-
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it as well; it is in the same group
-    try:
-        process = subprocess.Popen(command, cwd=cwd, env=environment, preexec_fn=take_interrupts)
-        status = process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-    return status if status >= 0 else 128 - status

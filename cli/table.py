@@ -200,6 +200,10 @@ GROUPS: dict[str, tuple[Command, ...]] = {
     "Develop": (
         Command("new", "Write the files of a new task, run or framework.", "task anagrams", Click("cli.new")),
         Command(
+            "upgrade", "What another version of a package would change; nothing is replaced until accepted.",
+            "math-verify 0.9.0", Click("cli.upgrade"),
+        ),
+        Command(
             "conformance", "The same tensors through each framework's functions, and where they differ.", "",
             Target("conformance"),
         ),

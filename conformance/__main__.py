@@ -1,6 +1,6 @@
 """The same tensors through every installed framework's own functions, and polgrad's: `snakemake conformance`.
 
-    python -m conformance --output FOLDER [--cases 10000] [--seed 0]
+    python -m conformance --output FOLDER [--cases 10000] [--seed 0] [--framework NAME…]
 
 Ends with an error where a framework differs from the reference in another way than conformance/differences.yaml says,
 and where an error planted in a copy of a framework's function (conformance/mutants/) is not noticed. Minutes on two
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -71,17 +71,18 @@ def equal_rewards(results: Mapping[str, Mapping[str, Any]]) -> str:
     return table(["rewards", *results], rows)
 
 
-def compare_frameworks(count: int, seed: int = 0) -> tuple[str, list[Finding], list[str]]:
+def compare_frameworks(count: int, seed: int = 0, only: Collection[str] = ()) -> tuple[str, list[Finding], list[str]]:
     """The page, what was found of each formula and framework, and what is not as the registry says.
 
     Args:
         count: cases at least.
         seed: of their numbers.
+        only: the frameworks to ask; by default all.
 
     Raises:
         UserError: no environment of a framework is built, or one of their processes failed.
     """
-    frameworks = installed_frameworks()
+    frameworks = [name for name in installed_frameworks() if not only or name in only]
     if not (trainers := [name for name in frameworks if name != INDEPENDENT]):
         raise UserError(
             "no framework's environment is built; build one, such as with `python3.11 envs/build.py --help`",
@@ -121,8 +122,9 @@ def main() -> None:
         "--cases", type=int, default=10_000, metavar="NUMBER", help="at least so many in all; default: %(default)s"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the cases' numbers; default: %(default)s")
+    parser.add_argument("--framework", nargs="+", default=[], metavar="NAME", help="only these; default: all installed")
     arguments = parser.parse_args()
-    text, comparisons, problems = compare_frameworks(arguments.cases, arguments.seed)
+    text, comparisons, problems = compare_frameworks(arguments.cases, arguments.seed, arguments.framework)
     durable.write_text(arguments.output / "conformance.md", text)
     durable.write_text(arguments.output / "matrix.csv", matrix_frame(comparisons).to_csv(index=False))
     print(f"{text}\n{arguments.output / 'conformance.md'}")

@@ -51,6 +51,7 @@ EXIT_STATUSES = (
         "there is a translation, even one with settings that are unknown or cannot be expressed: its head says so",
     ),
     ("translate", 1, "there is none, or --check has the target's parser refuse it"),
+    ("upgrade", 1, "a step failed, or could not be done; its page says which"),
     ("every other command", 0, "done"),
     ("every other command", 1, "an error, said in one sentence; of targets of the workflow: a job failed"),
     ("every other command", 2, "a wrong command; its usage is printed"),

@@ -16,7 +16,6 @@ import argparse
 import hashlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import ROOT
+from system.project_copy import copy_project
 from tests.documented.commands import Documented, distinct_commands
 from tests.documented.costs import COSTS, HERE, SECONDS, Rule, inputs, rule_of, rules, runnable_script
 from tests.documented.figures import stale_figures
@@ -53,11 +53,8 @@ class Workplace:
         """Copy what has changed."""
         self.project, self.record = folder / "project", folder / "outcomes.jsonl"
         self.project.mkdir(parents=True, exist_ok=True)
-        listed = subprocess.check_output(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, text=True)
-        files = [file for file in listed.split("\0") if (ROOT / file).is_file() and not (ROOT / file).is_symlink()]
-        for file in files:
-            self._copy(file)
-        for link, target in {"project/.envs": ROOT / ".envs", "mirror": MIRROR, "shared": MIRROR.parent}.items():
+        files = copy_project(self.project)
+        for link, target in {"mirror": MIRROR, "shared": MIRROR.parent}.items():
             if target.is_dir() and not (folder / link).is_symlink():
                 (folder / link).symlink_to(target)
         if not (self.project / ".git").is_dir():
@@ -69,12 +66,6 @@ class Workplace:
         program.chmod(0o755)
         contents = b"".join((ROOT / file).read_bytes() for file in files if not file.endswith(".md"))
         self.version = hashlib.sha256(contents).hexdigest()[:12]
-
-    def _copy(self, file: str) -> None:
-        source, target = ROOT / file, self.project / file
-        if not target.is_file() or source.read_bytes() != target.read_bytes():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
 
     def run(self, script: str, limit: float, interrupt: int | None = None) -> Outcome:
         """Run a script; after some seconds it gets Ctrl-C, or is ended where it takes too long."""

@@ -6,10 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import sympy
 
 from grading import Item, grade
 from studies.grader_validation import pair_agreement
 from studies.grader_validation.answer_pairs import CLASSES, pairs
+from tasks.math_answers import judge
 
 PAIRS = pairs()
 WRITTEN = Path(__file__).with_name("answer_pairs.jsonl")  # by hand, before the judge was tried on them
@@ -105,3 +107,26 @@ def test_no_verdict_on_a_pair_written_by_hand_is_wrong_but_the_known_ones() -> N
 )
 def test_several_boxes(gold: str, completion: str, expected: str) -> None:
     assert grade([Item("math", gold, completion)])[0].verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "expected"),
+    [
+        ("9", r"9\%", "correct"),  # a sign that says in what the answer is counted
+        (r"9\%", "9", "correct"),
+        ("0.05", r"5\%", "correct"),
+        (r"5\%", r"\frac{1}{20}", "correct"),
+        ("0.05", r"6\%", "wrong"),
+        ("0.9", r"9\%", "wrong"),
+    ],
+)
+def test_percents_with_any_release_of_math_verify(gold: str, answer: str, expected: str) -> None:
+    (graded,) = grade([Item("math", gold, f"\\boxed{{{answer}}}")])
+    assert graded.verdict == expected
+
+
+def test_an_unevaluated_hundredth_has_a_size() -> None:
+    """As math-verify 0.9 parses percents."""
+    percents = sympy.Mul(5, sympy.UnevaluatedExpr(sympy.Rational(1, 100)))
+    assert not judge._differ_relatively(sympy.Float("0.05"), percents)
+    assert judge._differ_relatively(sympy.Float("0.06"), percents)

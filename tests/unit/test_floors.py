@@ -24,7 +24,7 @@ FLOORS = (
 )  # fmt: skip
 ANALYSIS = (
     ("statistics",), ("measures", "pages"), ("claims", "compare_checkpoints", "compare_recipes"),
-    ("benchmark", "report", "sweep"),
+    ("benchmark", "report", "sweep", "upgrade"),
 )  # fmt: skip  # the folders of analysis/, from the bottom
 SIBLINGS = {"frameworks": "adapter.py", "tasks": "task.yaml"}  # whose folders, which have this file, are independent
 
