@@ -11,7 +11,7 @@
 # make test-docs  every command of README and docs that this machine can run: hours; PART=2/7 or DOCS="--cost seconds" for some
 # make docs       the documentation's site, in work/docs/site; without network, and a broken link is an error
 # make lint       formatting, types and Snakemake's lint; part of make test
-# make bench      performance tests
+# make bench      performance tests; own speed beside bare ways, by commit in results/reference/own_speed.csv: an hour, on an idle machine
 # make rehearse what of the GPU environments can be tried without a GPU: 40 GB, flash-attn compiles for hours (docs/how-to/first-gpu.md)
 # make test-smoke the rows of make gpu-smoke on the CPU: minutes
 # make gpu-smoke whether the full-scale path runs on this GPU: 15 minutes, after the same environments (docs/how-to/first-gpu.md)
@@ -105,6 +105,7 @@ lint: base
 
 bench: base
 	@$(PYTHON) envs/build.py --all
+	@$(RUN) python -m tests.performance.own_speed
 	@$(RUN) python -m pytest tests/performance --benchmark-only
 
 # SMOKE="rows=evaluation,verl-grpo minutes=5": some rows, and the time for all

@@ -32,7 +32,16 @@ from system.errors import UserError, run_command
 from system.text_safety import visible
 
 # Outcomes are no cause, and the record of the scores repeats those of the graded samples.
-IGNORED = ("made_at", "scored", "verdicts.", "finish_reasons.", "samples_sha256", "settings_sha256", "file_sha256")
+IGNORED = (
+    "made_at",
+    "scored",
+    "verdicts.",
+    "finish_reasons.",
+    "samples_sha256",
+    "settings_sha256",
+    "file_sha256",
+    "job_seconds",
+)
 MAX_CHARACTERS = 90  # of a value
 # The topic of a setting: the first one with a word that is in the setting's name, or that is its stage and name.
 TOPICS = (

@@ -26,12 +26,15 @@ SEEDS = "[0, 1, 2]"
     "--with", "others", multiple=True, type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     metavar="FILE", help="benchmark.json of another machine, to be shown beside.",
 )  # fmt: skip
+@click.option(
+    "--bare", is_flag=True, help="Also train by each framework's own command, to measure what CrossZero adds."
+)
 @click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all trainings reach.")
 @click.option("--price", type=float, help="Of an hour of a GPU, or of the machine where there is none.")
 @graph.workflow_options
 def command(
-    runs: tuple[str, ...], vary: str | None, others: tuple[str, ...], accuracy: float | None, price: float | None,
-    settings: dict[str, str], options: list[str],
+    runs: tuple[str, ...], vary: str | None, others: tuple[str, ...], bare: bool, accuracy: float | None,
+    price: float | None, settings: dict[str, str], options: list[str],
 ) -> None:  # fmt: skip
     """Measure what the same run costs through each framework: time to the same accuracy, by phase, memory, money.
 
@@ -47,12 +50,14 @@ def command(
     chosen = settings | graph.configuration({"reproduce": names})
     trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
     is_dry = "--dry-run" in options
-    logs = [] if is_dry else [graph.target_of(folder.training_log) for folder in trained]
-    for status in train_alone(logs, chosen, options):
+    logs = [graph.target_of(folder.training_log) for folder in trained]
+    pairs = [(results.run(run_id(name, seed)), name) for name in names for seed in seeds] if bare else []
+    timed = [graph.target_of(folder.bare_training(stage)) for folder, name in pairs for stage in stages(name, scale)]
+    for status in train_alone([] if is_dry else [*logs, *timed], chosen, options):
         if status:
             sys.exit(status)
     scored = [graph.target_of(folder.scores) for folder in trained]
-    if (status := graph.run_target(scored[0], chosen, [*scored[1:], *options])) or is_dry:
+    if (status := graph.run_target(scored[0], chosen, [*scored[1:], *timed, *options])) or is_dry:
         sys.exit(status)
     page = ["--run", *names, "--seeds", *map(str, seeds), "--scale", scale, "--results", str(results.path)]
     folder = results.path / "benchmark" / run_set_name(names, {}, run_names(RUNS, scale))
@@ -95,9 +100,16 @@ def _variant(name: str, key: str, value: str, scale: str) -> str:
     return variant
 
 
-def train_alone(logs: Sequence[str], settings: dict[str, str], options: Sequence[str]) -> Iterator[int]:
-    """The exit status of each training, in a random order that is the same for the same trainings."""
-    order = list(logs)
+def stages(name: str, scale: str) -> list[int]:
+    """The numbers of a run's stages."""
+    from recipes.runs import load_run
+
+    return [stage.number for stage in load_run(name, scale).stages]
+
+
+def train_alone(files: Sequence[str], settings: dict[str, str], options: Sequence[str]) -> Iterator[int]:
+    """The exit status of each training, by what it writes, in a random order that is the same for the same files."""
+    order = list(files)
     random.Random(" ".join(order)).shuffle(order)
-    for log in order:
-        yield graph.run_target(log, settings, options)
+    for file in order:
+        yield graph.run_target(file, settings, options)

@@ -79,6 +79,10 @@ class RunFolder:
         """Folder of a stage's training_log.parquet and rollouts.parquet."""
         return self.path / steps.stage_folder(number)
 
+    def bare_training(self, stage: int | str) -> Path:
+        """How long the framework's own command took for a stage (frameworks/bare_training.py)."""
+        return self.stage(stage) / "bare_training.json"
+
     def checkpoint(self, step: int | str) -> Path:
         """Folder of a model in Hugging Face format; step 0 is the base model."""
         return self.path / "checkpoints" / steps.folder(step)

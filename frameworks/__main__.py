@@ -4,6 +4,7 @@ The workflow calls it with the framework's own Python:
 
 python -m frameworks check --framework trl
 python -m frameworks train --run openr1/qwen2.5-math-7b --scale demo --seed 0 --stage 1 …
+python -m frameworks bare --run openr1/qwen2.5-math-7b --scale demo --seed 0 --stage 1 …
 python -m frameworks export --run openr1/qwen2.5-math-7b --scale demo --step 20 …
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from contracts.run_file import SCALES
+from frameworks import bare_training
 from frameworks.check_runs import check
 from frameworks.export_checkpoint import export
 from frameworks.train_stage import train
@@ -27,7 +29,11 @@ def main() -> None:
     checking.add_argument("--framework", required=True)
     checking.add_argument("--output", type=Path, help="written when all runs are accepted")
     checking.set_defaults(call=check)
-    for name, call, text in (("train", train, "train one stage"), ("export", export, "write one checkpoint")):
+    for name, call, text in (
+        ("train", train, "train one stage"),
+        ("bare", bare_training.train, "train one stage by the framework's own command alone, and time it"),
+        ("export", export, "write one checkpoint"),
+    ):
         verb = verbs.add_parser(name, help=text)
         verb.add_argument("--run", required=True, help="<recipe>/<run>, or the path of a run file")
         verb.add_argument("--scale", required=True, choices=SCALES)
@@ -38,9 +44,13 @@ def main() -> None:
         )
         verb.add_argument("--output", type=Path, required=True)
         verb.set_defaults(call=call)
-        if name == "train":
+        if name != "export":
             verb.add_argument("--stage", type=int, default=1)
             verb.add_argument("--problems", type=Path, required=True, help="problem table of the training set")
+            verb.add_argument(
+                "--one-gpu", type=int, metavar="COMPLETIONS", help="train on one GPU, with forward passes of so many"
+            )
+        if name == "train":
             verb.add_argument(
                 "--stop-on-collapse", action="store_true",
                 help="end the training at a grave sign of collapse, instead of only warning",
@@ -49,11 +59,8 @@ def main() -> None:
                 "--end-at-collapse", action="store_true",
                 help="the same without an error: the log until then is written, and no checkpoint is exported",
             )  # fmt: skip
-            verb.add_argument(
-                "--one-gpu", type=int, metavar="COMPLETIONS", help="train on one GPU, with forward passes of so many"
-            )
             verb.add_argument("--rollouts", type=Path, required=True, help="table of completions that were trained on")
-        else:
+        if name == "export":
             verb.add_argument("--step", type=int, required=True)
             verb.add_argument(
                 "--source", type=Path, default=Path(), help="training log of its stage, which says if that was ended"

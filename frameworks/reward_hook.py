@@ -5,6 +5,7 @@ A hook is the function in the framework's own convention that its trainer calls;
 
 from __future__ import annotations
 
+import os
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 from frameworks import rollout_log
 from recipes import rewards
 
+BARE = "CROSSZERO_BARE"  # environment variable of bare_training.py: only what the recipe pays is computed
 FAILURE = "CrossZero: a reward function failed: "  # trainer_process.py ends the training at a line with these words
 load_rewards = cache(rewards.from_environment)
 one_at_a_time = threading.Lock()  # trainers call from threads, and reward functions need not be made for that
@@ -38,7 +40,7 @@ def judge(
     step: int | None,
     without_reward: float | None = None,
 ) -> list[rewards.Reward]:
-    """The reward of each completion; each is recorded as a rollout.
+    """The reward of each completion; each is recorded as a rollout, but in a bare training.
 
     Args:
         questions: of each completion, as frameworks.training_prompts gives them.
@@ -56,6 +58,8 @@ def judge(
         parts = rewards.each_reward(load_rewards(), turns, problems)
         sums = [rewards.weighted_sum(load_rewards(), each) for each in parts]
         judged = [one if one.value is not None else one._replace(value=without_reward) for one in sums]
+        if BARE in os.environ:
+            return judged
         rollout_log.process_recorder().write(
             {
                 "step": step,

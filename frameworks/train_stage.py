@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -36,12 +38,13 @@ from recipes.runs import file_content, load_run
 from system import durable, work_lock
 from system.errors import StoppedInTime, UserError
 
+STARTED = "CROSSZERO_JOB_STARTED"  # environment variable
+
 
 def train(arguments: argparse.Namespace) -> None:
     """Train one stage to its end and write its training log and its rollouts."""
-    run = load_run(arguments.run, arguments.scale)
-    if arguments.one_gpu:
-        run = one_gpu_variant.on_one_gpu(run, arguments.one_gpu)
+    job_started()  # before this program goes on as a fork
+    run = run_of(arguments)
     stage, name = run.stages[arguments.stage - 1], run_id(run.name, arguments.seed)
     if why := ended_training.reason(arguments.model):  # the stage before was ended
         write_tables(arguments, [], [], ended=why)
@@ -81,13 +84,25 @@ def train(arguments: argparse.Namespace) -> None:
     write_tables(arguments, log, rollouts, run=name, run_file=run_file, **made_from, **ended, **inputs)
 
 
+def run_of(arguments: argparse.Namespace) -> Run:
+    """The run to train, as it is trained on this machine."""
+    run = load_run(arguments.run, arguments.scale)
+    return one_gpu_variant.on_one_gpu(run, arguments.one_gpu) if arguments.one_gpu else run
+
+
+def job_started() -> float:
+    """When this job's first process started, in seconds since the machine did; forks know it from the environment."""
+    ticks = int(Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19])
+    return float(os.environ.setdefault(STARTED, str(ticks / os.sysconf("SC_CLK_TCK"))))
+
+
 def write_tables(
     arguments: argparse.Namespace, log: list[dict[str, Any]], rollouts: list[dict[str, Any]], **facts: Any
 ) -> None:
     """Write a stage's rollouts and its log, with the facts in the log's record."""
     tables.write(pa.Table.from_pylist(rollouts, schema=tables.ROLLOUT), tables.ROLLOUT, arguments.rollouts)
     tables.write(pa.Table.from_pylist(log, schema=tables.TRAINING_LOG), tables.TRAINING_LOG, arguments.output)
-    provenance.write(arguments.output, **facts)
+    provenance.write(arguments.output, job_seconds=time.clock_gettime(time.CLOCK_BOOTTIME) - job_started(), **facts)
 
 
 def launch_stage(

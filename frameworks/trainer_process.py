@@ -133,6 +133,30 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
         shutil.rmtree(command.scratch, ignore_errors=True)
 
 
+def run_unwatched(command: Command, log: Path) -> float:
+    """Run the command to its end with nothing but its servers beside it; returns its seconds.
+
+    Args:
+        command: what an adapter prepared; each of its processes is an interpreter of its own.
+        log: everything that it prints.
+
+    Raises:
+        UserError: it ended with another status than 0.
+    """
+    with log.open("w", encoding="utf-8") as file, _servers(command, file):
+        started = time.monotonic()
+        trainer = _Trainer(_start(command, file, stdout=file))
+        with trainer.ended_on_exit():
+            status = trainer.process.wait()
+        seconds = time.monotonic() - started
+    if status:
+        sentence = f"the framework's own command ended with status {status}; its output is in {log}"
+        raise UserError(sentence, code="training-failed", status=status)
+    if command.scratch:
+        shutil.rmtree(command.scratch, ignore_errors=True)
+    return seconds
+
+
 class _Trainer:
     """The trainer's process, and why it was ended from here, if it was."""
 
@@ -230,14 +254,14 @@ class _Progress:
         print(f"{self.name}: step {self.done}/{self.steps}{values}{pace}", flush=True)
 
 
-def _start(command: Command, log: IO[str]) -> subprocess.Popen[str]:
+def _start(command: Command, log: IO[str], stdout: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
     log.write(f"$ {shlex.join(command.arguments)}\n")
     log.flush()
     return subprocess.Popen(
         [sys.executable, subreaper.__file__, *fork_server.forked_command(command.arguments)],
         env={**os.environ, **command.environment, "PYTHONUNBUFFERED": "1"},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
+        stdout=stdout,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",

@@ -35,6 +35,38 @@ rule train:
         " {params.collapse:q} {params.one_gpu:q} 2>&1 | tee -a {log:q}"
 
 
+# The framework's own command on the same data, timed: `crosszero benchmark --bare` asks for it.
+rule bare_training:
+    input:
+        lambda wildcards: environment_stamp(
+            run_of(wildcards).framework, run_of(wildcards).device
+        ),
+        problems=lambda wildcards: FOLDER.problems("train", stage_of(wildcards).dataset),
+        model=stage_start,
+    output:
+        RUN_FOLDER.bare_training("{stage}"),
+    log:
+        f"logs/{config['scale']}/bare_training/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
+    threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
+    resources:
+        **resources_for(lambda wildcards: training_need(run_of(wildcards))),
+    params:
+        scale=SCALE,
+        python=lambda wildcards: python(
+            run_of(wildcards).framework, run_of(wildcards).device
+        ),
+        work=unrecorded(lambda wildcards: f"{stage_work(wildcards)}-bare"),
+        one_gpu=unrecorded(one_gpu_options),
+        settings=lambda wildcards: training_hash(
+            run_of(wildcards).name, int(wildcards.stage)
+        ),
+    shell:
+        "{params.python:q} -m frameworks bare --run {wildcards.recipe:q}/{wildcards.run:q}"
+        " --scale {params.scale:q}"
+        " --seed {wildcards.seed:q} --stage {wildcards.stage:q} --problems {input.problems:q} --model {input.model:q}"
+        " --work {params.work:q} --output {output:q} {params.one_gpu:q} > {log:q} 2>&1"
+
+
 rule export:
     input:
         lambda wildcards: environment_stamp(

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.benchmark import figures, trainings
+from analysis.benchmark import figures, own_speed, speed_options, trainings
+from analysis.benchmark.bare_command import WHOLE
 from analysis.benchmark.groups import Group, common_accuracy, groups_of
 from analysis.pages import page, table_texts
-from analysis.pages.table_texts import Table, interval_columns, interval_text
+from analysis.pages.table_texts import Table, interval_columns, interval_text, points
 from analysis.statistics import mean_intervals
 from contracts.run_file import SCALES
 from eval.statistics import Estimate
@@ -86,6 +87,38 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     return text
 
 
+def share_table(groups: Sequence[Group]) -> Table:
+    """What CrossZero adds to each part of a training; no rows where no framework's own command was run."""
+    rows, texts = [], []
+    for group in groups:
+        parts = dict.fromkeys(part for one in group.trainings for part in one.parts)
+        for part in parts:
+            pairs = [one.parts[part] for one in group.trainings if part in one.parts]
+            ours, bare = (sum(pair[side] for pair in pairs) / len(pairs) for side in (0, 1))
+            share = group.share(part)
+            seconds = {"repetitions": len(pairs), "seconds": ours, "seconds_of_own_command": bare}
+            rows.append({"run": group.name, "part": part, **seconds, **interval_columns({"share": share})})
+            texts.append(
+                {
+                    "run": group.name,
+                    "part": part,
+                    "CrossZero (s)": f"{ours:.1f}",
+                    "own command (s)": f"{bare:.1f}",
+                    "share of the whole (%)": _text(share, points),
+                }
+            )
+    return Table("own_share", pd.DataFrame(rows), pd.DataFrame(texts))
+
+
+def share_sentences(groups: Sequence[Group]) -> list[str]:
+    """CrossZero's share of the time, where it was measured."""
+    shares = {group.name: share for group in groups if (share := group.share(WHOLE))}
+    if not shares:
+        return []
+    text = ", ".join(f"{name} {_text(share, points)}" for name, share in shares.items())
+    return [f"CrossZero's own share of a training's time in percent, beside the framework's own command: {text}."]
+
+
 def versions_table(groups: Sequence[Group]) -> pd.DataFrame:
     """What each group ran on and with."""
     rows = []
@@ -123,12 +156,19 @@ def main() -> None:
     groups = groups_of(every)
     accuracy = arguments.accuracy / 100 if arguments.accuracy else common_accuracy(every)
     table, sentences = costs_table(groups, accuracy, arguments.price), summary_sentences(groups, accuracy)
-    table_texts.write(table, arguments.output)
+    shares, history = share_table(groups), own_speed.read(own_speed.FILE)
+    sentences += share_sentences(groups)
+    for one in (table, *([shares] if len(shares.data) else [])):
+        table_texts.write(one, arguments.output)
     drawn = figures.plot(groups, accuracy, arguments.output)
+    if history:
+        drawn["own_speed"] = own_speed.plot(history, arguments.output)
+    options, guides = speed_options.table(arguments.run, arguments.scale)
     text = page.environment().get_template("benchmark.html.j2").render(
         css=page.css(), scale=arguments.scale, sentences=sentences, accuracy=accuracy, price=arguments.price,
         figures={name: page.inline_svg(svg, name, name) for name, svg in drawn.items()},
         table=page.plain(table.display), versions=page.plain(versions_table(groups)),
+        options=page.plain(options), guides=guides, shares=page.plain(shares.display) if len(shares.data) else None,
     )  # fmt: skip
     durable.write_text(arguments.output / "index.html", text)
     print("\n".join(sentences))

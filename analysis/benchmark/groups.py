@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.benchmark.bare_command import WHOLE
 from analysis.benchmark.trainings import ONCE, Training
 from analysis.statistics import mean_intervals
 from eval.statistics import Estimate
@@ -73,6 +74,11 @@ class Group:
     def seconds_to(self, accuracy: float) -> Estimate | None:
         """Until an accuracy is reached; None if a training does not reach it."""
         return _of_known([one.seconds_to(accuracy) for one in self.trainings])
+
+    def share(self, part: str) -> Estimate | None:
+        """What CrossZero adds to a part, of its whole time; None where the framework's own command was not run."""
+        known = [one.parts for one in self.trainings if part in one.parts]
+        return mean_intervals.mean([(p[part][0] - p[part][1]) / p[WHOLE][0] for p in known]) if known else None
 
     @property
     def payers(self) -> int:

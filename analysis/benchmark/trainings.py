@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from analysis.benchmark import bare_command
 from analysis.measures import phases
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
@@ -50,6 +51,7 @@ class Training:
         host_memory_gb: peak of the training's processes; None where it was not looked at.
         gpu_memory_gb: peak of all its GPUs together; None without a GPU.
         gpu_utilisation: mean share of busy time; None without a GPU.
+        parts: seconds by part with CrossZero and by the framework's own command; see bare_command.py.
     """
 
     run: str
@@ -73,6 +75,7 @@ class Training:
     host_memory_gb: float | None
     gpu_memory_gb: float | None
     gpu_utilisation: float | None
+    parts: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -172,6 +175,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             for step, accuracy in scores.groupby("step")["avg_at_k"].mean().items()
         ],
         **{column: _peak(log[column]) for column in ("host_memory_gb", "gpu_memory_gb")},
+        parts=bare_command.seconds_by_part(folder, len(run.stages)),
         gpu_utilisation=None if log["gpu_utilisation"].isna().all() else float(log["gpu_utilisation"].mean()),
     )
 
@@ -221,8 +225,8 @@ def read(file: Path) -> list[Training]:
         content = json.loads(file.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise ValueError
-        known = {field.name for field in fields(Training)}
-        rows = [{key: row[key] for key in known} for row in content["trainings"]]
+        known = {one.name for one in fields(Training)}
+        rows = [{key: row[key] for key in known & row.keys()} for row in content["trainings"]]
         return [Training(**row | {"curve": [tuple(point) for point in row["curve"]]}) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from transformers.integrations import integration_utils
 
+from frameworks import reward_hook
 from frameworks.trl.command import NATIVE_STEPS, STOP_IN_TIME, TIME_LIMIT
 from frameworks.trl.step_timers import TimedLog
 
@@ -62,5 +63,6 @@ def any_process_wants(wanted: bool, device: Any) -> bool:
 
 
 def register() -> None:
-    """Make the callback known to `--report_to`."""
-    integration_utils.INTEGRATION_TO_CALLBACK[STOP_IN_TIME] = StopInTime
+    """Make the callback known to `--report_to`; in a bare training that name is transformers' own TensorBoard log."""
+    plain = integration_utils.TensorBoardCallback
+    integration_utils.INTEGRATION_TO_CALLBACK[STOP_IN_TIME] = plain if reward_hook.BARE in os.environ else StopInTime

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,17 @@ import pytest
 from user_errors import refused
 
 from analysis.benchmark import __main__ as program
-from analysis.benchmark import trainings
+from analysis.benchmark import own_speed, speed_options, trainings
+from analysis.benchmark.bare_command import OUTSIDE, WHOLE
+from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
 from cli import benchmark as command
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
+from contracts.run_file import SCALES, framework_names
 from contracts.seeds import run_id
+from eval.statistics import Estimate
 
 RUN = "crosscheck/trl"
 STEPS = 4
@@ -35,7 +40,12 @@ def store(results: Path, run: str, seed: int, speed: float = 1.0, phases: bool =
         times += [("sampling", 6 / speed), ("update", 3 / speed), ("rest", 1 / speed)]
         times += [("end", 5.0)] if step == STEPS else []
         own = [{"name": phase, "seconds": seconds} for phase, seconds in times] if phases else None
-        known = {"response_length_mean": 30.0, "phases": own, "host_memory_gb": 2.0 + step}
+        known = {
+            "wall_time": 10 * step / speed,
+            "response_length_mean": 30.0,
+            "phases": own,
+            "host_memory_gb": 2.0 + step,
+        }
         rows.append(dict.fromkeys(tables.TRAINING_LOG.names) | {"run": name, "stage": 1, "step": step} | known)
     table = pa.Table.from_pylist(rows, tables.TRAINING_LOG)
     for file in (folder.training_log, folder.stage(1) / "training_log.parquet"):
@@ -106,6 +116,47 @@ def test_the_page_with_another_machine_s_numbers(
     stored = trainings.read(page / "benchmark.json")
     assert [one.varied["batch.samples_per_prompt"] for one in stored] == [8, 8, 4, 4]
     assert stored[0].phases == read(tmp_path / "demo").phases
+
+
+def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0)
+    folder = ResultsFolder(tmp_path).run(run_id(RUN, 0))
+    assert read(tmp_path).parts == {}
+    log = folder.stage(1) / "training_log.parquet"
+    provenance.write(log, job_seconds=70.0)  # 65 are the trainer's
+    folder.bare_training(1).write_text(json.dumps({"seconds": 63.0, "parts": {"update": 11.0, "rest": 25.0}}))
+    one = read(tmp_path)
+    assert one.parts == {WHOLE: [70.0, 63.0], IN_STEPS: [40.0, 36.0], OUTSIDE: [30.0, 27.0], "update": [12.0, 11.0]}
+    (group,) = groups_of([one])
+    assert group.share(WHOLE) == Estimate(7 / 70, -math.inf, math.inf) and group.share("sampling") is None
+    shares = program.share_table([group])
+    assert shares.display["share of the whole (%)"].to_list() == ["+10.0", "+4.3", "+5.7", "+1.4"]
+    trainings.write([one], tmp_path / "benchmark.json")
+    assert trainings.read(tmp_path / "benchmark.json") == [one]
+    provenance.write(log, job_seconds=50.0)  # of a job that resumed
+    assert read(tmp_path).parts == {}
+    folder.bare_training(1).write_text("{}")
+    provenance.write(log, job_seconds=70.0)
+    with refused("damaged-file"):
+        read(tmp_path)
+
+
+def test_every_option_for_speed_is_one_of_its_framework() -> None:
+    for scale in SCALES:
+        table, guides = speed_options.table(command.run_names(["crosscheck"], scale), scale)
+        assert set(table["framework"]) == set(guides) == set(framework_names())
+
+
+def test_a_ratio_that_is_worse_by_more_than_the_noise(tmp_path: Path) -> None:
+    first = own_speed.Row("a", "2026-11-26", "2 cores", "grading", 5, 0.50, 0.45, 0.55)
+    noisy, worse = (replace(first, commit="b", value=v, low=v - 0.125, high=v + 0.125) for v in (0.625, 0.875))
+    assert own_speed.worse([first], [noisy]) == []
+    (sentence,) = own_speed.worse([first], [worse])
+    assert "0.875" in sentence and "in a:" in sentence
+    assert own_speed.worse([first], [replace(worse, machine="4 cores"), replace(worse, commit="a")]) == []
+    own_speed.write([first, worse], tmp_path / "own_speed.csv")
+    assert own_speed.read(tmp_path / "own_speed.csv") == [first, worse]
+    assert "grading" in own_speed.plot([first, worse], tmp_path)
 
 
 def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
