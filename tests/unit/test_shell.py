@@ -43,6 +43,7 @@ SCRIPTS = [
     'read -r -d \'\' C <<EOF\n  --x ${N:-3} \\\n  --y 2\nEOF\ntrain $C; cat > /dev/null <<\'E\'\n'
     'train not=this "\nE\ntrain z',
     'f() { local n=$1; shift; train n=$n "$@"; }\nf 3 "a b" c; for s in 1 2; do (cd / && train s=$((s + 1))); done',
+    'for i in ; do train $i; done; for i in; do train $i; done; train "for i in ;"; train in',
     'for i in {1..3} a{x,y}; do train $i; done; for ((i = 0; i < 2; i++)); do train i=$i; done',
     "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); [ $i = 2 ] && continue; train w=$i; done; until ((i < 1)); "
     "do ((i--)); done\n"
@@ -134,7 +135,7 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
     if kind == "case":
         return f'case "$A" in\n*b) {inner} ;;\n[0-9]*|x) {rest} ;;\n*) : ;;\nesac'
     if kind == "for":
-        return f"for v in {one or 1} {other}; do\n{inner}\nA=$v\ndone"
+        return f"for v in {one} {other}; do\n{inner}\nA=$v\ndone"
     return f"[ $N -gt 3 ] && {{ {inner}; }} || {{ {rest}; }}"
 
 
@@ -177,6 +178,7 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("train a='1", "quote-not-closed"),
         ("train a=$((1", "quote-not-closed"),
         ("if true; then train a", "not-bash"),
+        ("for v in (; do train a; done", "not-bash"),
         ("train --a <your key> \\\n --lr 3", "placeholder"),
         ("f() { f; }; f; train a", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),

@@ -19,7 +19,7 @@ from translate.shell import programs
 from translate.shell.assignments import assign
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion, glob_pattern
-from translate.shell.syntax import assigned, case, joined, named, parsed, redirect_target, text_of
+from translate.shell.syntax import assigned, case, is_empty_list, joined, named, parsed, redirect_target, text_of
 from translate.shell.values import (
     Outcome,
     State,
@@ -369,6 +369,8 @@ class Interpreter(programs.Shell):
     def _run_for_statement(self, node: Node) -> Outcome:
         name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         raw = node.children[node.children.index(name) + 1 : node.children.index(body)] if name and body else []
+        if any(map(is_empty_list, raw)):
+            return Outcome()
         values = [field for word in joined(raw) for field in self.expansion.fields(word)]
         if not any(child.type == "in" for child in raw):
             values = self.state.positional or []

@@ -31,10 +31,18 @@ def parsed(text: str) -> tuple[Node, list[int]]:
 
 
 def _first_error(node: Node) -> Node | None:
+    if is_empty_list(node):
+        return None
     if node.type == "ERROR" or node.is_missing:
         return node if text_of(node).strip() or node.is_missing else None
     errors = (_first_error(child) for child in node.children if child.has_error or child.is_missing)
     return next((error for error in errors if error is not None), None)
+
+
+def is_empty_list(node: Node) -> bool:
+    """Whether a node is the `in` of `for v in ; do`, which bash takes and the grammar does not."""
+    parent = node.parent
+    return node.type == "ERROR" and parent is not None and parent.type == "for_statement" and text_of(node) == "in"
 
 
 def joined(nodes: list[Node]) -> list[str]:
