@@ -85,15 +85,22 @@ def command(package: str, version: str, chosen: tuple[str, ...], again: tuple[st
         say_accepted(candidate, candidate.accept())
         return
     candidate.prepare()
-    do_steps(candidate, again)
+    try:
+        do_steps(candidate, again)
+    except KeyboardInterrupt:
+        click.echo("stopped: the same command goes on with this step")
+        sys.exit(130)
     stored = candidate.outcomes()
-    outcomes = [
-        stored[key] for step in STEPS for name in candidate.environments if (key := (step.name, name)) in stored
-    ]
+    steps = {(step.name, name): stored.get((step.name, name)) for step, name in steps_of(candidate)}
     accepting = shlex.join(["crosszero", "upgrade", package, version, *_options("--environment", chosen), "--accept"])
-    click.echo(f"what changes: {page.write(candidate, old, outcomes, accepting)}")
+    click.echo(f"what changes: {page.write(candidate, old, steps, accepting)}")
     click.echo(f"accept it:    {accepting}")
-    sys.exit(any(one.failed for one in outcomes))
+    sys.exit(any(one.failed for one in steps.values() if one))
+
+
+def steps_of(candidate: Candidate) -> list[tuple[Step, str]]:
+    """The steps that its environments call for, each with its environment, in order."""
+    return [(step, name) for step in STEPS for name in candidate.environments if step.environments(name)]
 
 
 def _options(name: str, values: Sequence[str]) -> list[str]:
@@ -144,7 +151,7 @@ def do_steps(candidate: Candidate, again: Sequence[str]) -> None:
         candidate: the new version.
         again: names of steps; the others are left alone.
     """
-    wanted = [(step, name) for step in STEPS for name in candidate.environments if step.environments(name)]
+    wanted = steps_of(candidate)
     for number, (step, name) in enumerate(wanted, 1):
         if again and step.name not in again:
             continue

@@ -83,7 +83,7 @@ def parse_runs(candidate: Candidate, framework: str) -> Finding:
 
 def compare_formulas(candidate: Candidate, framework: str) -> Finding:
     """The same tensors through the functions of both releases."""
-    folders, remarks = {}, {"after": ""}
+    folders, remarks = {}, {"before": "", "after": ""}
     for side, project in (("before", ROOT), ("after", candidate.project)):
         folder = folders[side] = candidate.output(f"conformance-{side}-{framework}")
         shutil.rmtree(folder, ignore_errors=True)
@@ -93,10 +93,11 @@ def compare_formulas(candidate: Candidate, framework: str) -> Finding:
         except UserError as error:  # that it is not as the registry says is a finding
             if not (folder / "matrix.csv").is_file():
                 raise
-            remarks[side] = f"; {error}"
+            remarks[side] = str(error)
     rows = changes.changed_formulas(folders["before"] / "matrix.csv", folders["after"] / "matrix.csv")
     compared = len(pd.read_csv(folders["after"] / "matrix.csv"))
-    return Finding(f"{len(rows)} of {compared} formulas are computed differently{remarks['after']}", {"formulas": rows})
+    remark = f"; {remarks['after']}" if remarks["after"] != remarks["before"] else ""
+    return Finding(f"{len(rows)} of {compared} formulas are computed differently{remark}", {"formulas": rows})
 
 
 def compare_verdicts(candidate: Candidate, environment: str) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,23 +25,24 @@ class Section(NamedTuple):
     table: pd.DataFrame
 
 
-def write(candidate: Candidate, old: str, outcomes: Sequence[Outcome], accept: str) -> Path:
+def write(candidate: Candidate, old: str, steps: Mapping[tuple[str, str], Outcome | None], accept: str) -> Path:
     """Write index.html into the candidate's folder; returns the file.
 
     Args:
         candidate: the new version.
         old: the version that is pinned, or several.
-        outcomes: of all steps, in order.
+        steps: the outcome by name and environment, in order; None where it was not begun.
         accept: the command that puts the version in place.
     """
+    outcomes = [one for one in steps.values() if one]
     sections = [
         section
         for make in (_packages, _defaults, _other_defaults, _formulas, _verdicts, _evaluations, _gains)
         if (section := make(outcomes)) is not None
     ]
     text = page.environment().get_template("upgrade.html.j2").render(
-        css=page.css(), candidate=candidate, old=old, accept=accept, steps=page.plain(_steps(outcomes)),
-        failed=[one for one in outcomes if one.failed],
+        css=page.css(), candidate=candidate, old=old, accept=accept, steps=page.plain(_steps(steps)),
+        failed=sum(one.failed for one in outcomes), missing=len(steps) - len(outcomes),
         sections=[(one.title, one.sentence, page.plain(one.table.head(MOST_ROWS)), len(one.table)) for one in sections],
         most=MOST_ROWS,
     )  # fmt: skip
@@ -50,11 +51,12 @@ def write(candidate: Candidate, old: str, outcomes: Sequence[Outcome], accept: s
     return file
 
 
-def _steps(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+def _steps(steps: Mapping[tuple[str, str], Outcome | None]) -> pd.DataFrame:
     rows = [
-        (one.step, one.environment, "failed" if one.failed else "done", f"{one.seconds:.0f}", one.sentence)
-        for one in outcomes
-    ]
+        (*key, "failed" if one.failed else "done", f"{one.seconds:.0f}", one.sentence)
+        if one else (*key, "not begun", "", "")
+        for key, one in steps.items()
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=["step", "environment", "ended", "seconds", "what came out"])
 
 

@@ -176,9 +176,11 @@ def test_a_failing_step_is_kept_and_the_others_are_done(project: Path, tried: di
     assert tried == {"base": 1, "eval": 2, "failing": 1}, "the run needs the step that failed"
     failed = {key for key, one in candidate.outcomes().items() if one.failed}
     assert failed == {("defaults", "base"), ("demo", "base")}
-    file = page.write(candidate, "tiny-pack 1.0", list(candidate.outcomes().values()), "crosszero upgrade …")
+    file = page.write(candidate, "tiny-pack 1.0", candidate.outcomes() | {("verdicts", "base"): None}, "accept")
     text = file.read_text()
-    assert "it &lt;b&gt;cannot&lt;/b&gt; be done" in text and "2 of 5 steps failed" in text
+    assert (
+        "it &lt;b&gt;cannot&lt;/b&gt; be done" in text and "2 of 6 steps failed" in text and "1 of 6 steps have" in text
+    )
 
 
 def test_the_same_command_does_what_is_missing_failed_or_made_from_another_lock(
@@ -193,6 +195,20 @@ def test_the_same_command_does_what_is_missing_failed_or_made_from_another_lock(
     (project / "envs" / "base" / "requirements.in").write_text("tiny-pack==1.1\n")
     upgrade.do_steps(candidate, [])
     assert tried == {"base": 3, "eval": 3, "failing": 2}
+
+
+def test_ctrl_c_keeps_what_is_done(
+    project: Path, tried: dict[str, int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(candidate: Candidate, environment: str) -> checks.Finding:
+        raise KeyboardInterrupt
+
+    first = upgrade.STEPS[0]
+    monkeypatch.setattr(upgrade, "STEPS", (first, upgrade.Step("demo", "a run", "base".__eq__, interrupt, "lock")))
+    with pytest.raises(SystemExit) as ended:
+        upgrade.command.main(["tiny-pack", "2.0"], standalone_mode=False)
+    assert ended.value.code == 130 and tried == {"base": 1, "eval": 1}
+    assert capsys.readouterr().out.endswith("the same command goes on with this step\n")
 
 
 def test_changed_versions_and_settings() -> None:
@@ -237,8 +253,11 @@ def test_a_page_of_all_that_steps_find(project: Path) -> None:
         },
         "demo": {"run": "a/b", "gains": [{"benchmark": "m", **gain}]},
     }
-    outcomes = [Outcome(step, "trl", "", False, 1.0, "", json.loads(json.dumps(one))) for step, one in data.items()]
-    text = page.write(Candidate("tiny-pack", "2.0", ("trl",)), "1.0", outcomes, "accept").read_text()
+    steps = {
+        (step, "trl"): Outcome(step, "trl", "", False, 1.0, "", json.loads(json.dumps(one)))
+        for step, one in data.items()
+    }
+    text = page.write(Candidate("tiny-pack", "2.0", ("trl",)), "1.0", steps, "accept").read_text()
     for part in (
         "a/b (demo)",
         "fresh",
