@@ -18,7 +18,8 @@ RELEASES = ()
 
 
 def edit(command: Command, paths: Paths) -> None:
-    """Recorded prompts come in the order of the file. The reward hook calls `install`."""
+    """Computes in float32; recorded prompts come in the order of the file. The reward hook calls `install`."""
+    command.arguments.extend(["--bf16", "False"])
     if recorded_rollouts.RECORD not in command.environment:
         command.arguments.extend(["--shuffle_dataset", "False"])
 

@@ -174,7 +174,7 @@ def with_settings(stage: Stage, settings: Sequence[str]) -> Stage:
 
 def train(arguments: argparse.Namespace) -> None:
     """Record or replay a training, and leave the weights after each of its steps."""
-    run = load_run(arguments.run, "demo")
+    run = load_run(arguments.run, arguments.scale)
     framework = adapter.load(run.framework)
     load_plug_in(run.framework, arguments.release)
     model_folder.check(arguments.model)
@@ -216,6 +216,7 @@ def main() -> None:
     """Command line."""
     parser = argument_parser(__doc__)
     parser.add_argument("--run", required=True, help="<recipe>/<run>, of one stage")
+    parser.add_argument("--scale", choices=("demo", "small"), default="demo", help="of the run; default: %(default)s")
     parser.add_argument("--problems", type=Path, required=True)
     parser.add_argument("--model", type=Path, required=True, help="folder of the model that training starts from")
     parser.add_argument("--work", type=Path, required=True)

@@ -1,10 +1,12 @@
 """The same completions through each framework's trainer, weights compared after each step: `snakemake study_lockstep`.
 
     crosszero study lockstep study --problems FILE --model FOLDER --work FOLDER --output FOLDER [--steps 40]
+        [--scale small]
 
 A training of the recipe's first run is recorded; then each run of the recipe, that one included, trains on what was
 recorded (studies/lockstep/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.
-Demo scale, on the CPU: seven trainings, about a quarter of an hour on two free cores. Killed, it resumes.
+On the CPU, seven trainings: at demo scale about a quarter of an hour on two free cores, at small scale some minutes a
+step. Killed, it resumes.
 """
 
 from __future__ import annotations
@@ -53,6 +55,7 @@ class Study:
     work: Path
     steps: int
     seed: int
+    scale: str
 
     def train(self, run: str, work: Path, variant: str = "", *, record: bool = False) -> None:
         """Train a run in its framework's environment, unless its weights of every step are there.
@@ -68,13 +71,15 @@ class Study:
         """
         if all((work / "weights" / f"step-{step}").is_dir() for step in range(1, self.steps + 1)):
             return
-        interpreter = python(load_run(run, "demo").framework)
+        interpreter = python(load_run(run, self.scale).framework)
         command: list[str | Path] = [
             interpreter,
             "-m",
             "studies.lockstep.fixed_rollout_training",
             "--run",
             run,
+            "--scale",
+            self.scale,
             "--work",
             work,
         ]
@@ -146,8 +151,9 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--scale", choices=("demo", "small"), default="demo")
     arguments = parser.parse_args()
-    study = Study(arguments.problems, arguments.model, arguments.work, arguments.steps, arguments.seed)
+    study = Study(arguments.problems, arguments.model, arguments.work, arguments.steps, arguments.seed, arguments.scale)
     first, *_ = names = runs()
     study.train(first, study.work / RECORDING, record=True)
     distances: list[dict[str, object]] = []
