@@ -322,8 +322,9 @@ def _compared_line(
     these_seeds = _satterthwaite_test(means[1] - means[0], _problems_alone([_gaps(part) for part in parts]))
     numbers = tuple(map(len, sides[0]))
     by_problems, seed = _satterthwaite_test(0.0, problems), pieces[0][0] / sum(1 / number for number in numbers)
+    # The spread over problems alone may be estimated as none, which has no degrees of freedom.
     noise = recipe_power.Noise(
-        numbers, seed, by_problems.error**2, by_problems.df, these_seeds.error**2, estimated=True
+        numbers, seed, by_problems.error**2, these_seeds.df, these_seeds.error**2, estimated=True
     )
     return RecipeResult(
         name, (means[0], means[1]), (len(parts[0][0]), len(parts[0][1])), tests[0], tests[1], these_seeds, spreads,

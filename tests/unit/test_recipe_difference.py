@@ -67,6 +67,19 @@ def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
     assert significant.mean() == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.parametrize("is_paired", [False, True])
+def test_equal_recipes_have_a_detectable_difference_of_the_size_of_their_intervals(is_paired):
+    """Half of them have no spread over problems beside that of the seeds, by its estimate."""
+    random = np.random.default_rng(7)
+    for _ in range(20):
+        chance = random.uniform(0.2, 0.8, 100)
+        a, b = (recipe(random, chance, 6, 4, 0.02) for _ in "ab")
+        for line in recipe_difference.compare({"x": a, "y": b}, {"x": b, "y": a}, paired=is_paired):
+            tests = (line.welch, line.crossed, line.these_seeds)
+            half = max(test.difference.high - test.difference.value for test in tests)
+            assert half < line.detectable < 4 * half
+
+
 def test_seeds_that_are_alike_by_luck_decide_nothing():
     """All seeds of a side solve as many problems, so that the tests over seeds see no spread at all."""
     problems = np.arange(100)[:, None]
