@@ -190,7 +190,7 @@ def test_agreement_with_labels(tmp_path):
         human_labels.agreement(path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs.published("generations/qwen2.5-math-1.5b-instruct", "benchmarks")
 def test_real_generations_and_their_reviewed_disagreements(tmp_path):
     def run(*arguments):

@@ -83,7 +83,7 @@ def test_what_reads_a_completion_is_linear() -> None:
     read([(text, 100_000) for text in TEXTS])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["0", "\\boxed{"])
 def test_a_million_characters(text: str) -> None:
     read([(text, 1_000_000)])

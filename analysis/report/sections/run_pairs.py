@@ -66,8 +66,8 @@ SECTION = Section(
     text="""\
 {{ table("pairs", "Final checkpoints against each other, paired by problem, for runs that answered the same problems,
 with the same prompts, under the same protocol. For the others the last column says what differs. A verdict is that of
-the paired test of their mean; the chance of any false one, over the " ~ tests ~ " comparisons of runs and of recipes on
-this page, is at most 5 % (Holm). Intervals are for one pair alone.", 2) }}
+the paired test of their mean; the chance of any false one, over the " ~ tests ~ " comparison" ~ ("s" if tests > 1) ~ "
+of runs and of recipes on this page, is at most 5 % (Holm). Intervals are for one pair alone.", 2) }}
 {% if unpaired %}<p class="soft">{{ unpaired }} pair{{ "s" if unpaired > 1 }} of runs {{ "have" if unpaired > 1 else
 "has" }} no benchmark in common.</p>{% endif %}
 """,

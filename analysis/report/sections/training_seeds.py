@@ -113,7 +113,7 @@ SECTION = Section(
 {{ table("seeds", "Recipes over their training seeds. Means have 95 % intervals for new seeds and new problems.", 3) }}
 {{ table("recipe_pairs", "Recipes against each other at their last checkpoints, by the tests of snakemake
 compare_recipes: a verdict holds for new seeds and new problems. The chance of any false one, over the " ~ tests ~ "
-comparisons of runs and of recipes on this page, is at most 5 % (Holm). Intervals and what is detectable are for one
-pair alone.", 2) }}
+comparison" ~ ("s" if tests > 1) ~ " of runs and of recipes on this page, is at most 5 % (Holm). Intervals and what is
+detectable are for one pair alone.", 2) }}
 """,
 )
