@@ -88,6 +88,7 @@ def test_it_resumes_from_its_newest_complete_checkpoint(project: Path, output: s
 
 
 def test_the_engine_has_the_trainers_weights_after_every_update(project: Path, output: str) -> None:
+    """Also where it has kept the keys and values of a prompt's beginning, which all have in common."""
     steps = logged(project)
     assert sorted(steps) == list(range(1, STEPS + 1))
     for step, metrics in steps.items():

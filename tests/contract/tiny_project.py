@@ -20,6 +20,7 @@ PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipe
 RUN, WORK, STEPS, SAVED = "tiny/ppo", "work", 6, [2, 4, 6]
 FAIL_FILE, WAIT_FILE = "fail", "wait"  # in the copy: what the reward does once it has judged so many completions
 COMPLETIONS_OF_A_STEP = 16
+PROMPT = "r1-tags"  # vLLM on a CPU keeps blocks of 128 tokens, which shorter prompts do not fill
 STOPS = list(string.digits)  # 10 of 259 tokens: most completions of 24 random tokens would have one
 REWARD = '''
 """A reward that any model can raise: the share of printable characters. It waits or fails where the test says so."""
@@ -50,7 +51,7 @@ DEMO: dict[str, Any] = {
     "steps": STEPS,
     "checkpoints": SAVED,
     "batch": {"prompts_per_step": 8, "prompts_per_update": 4, "samples_per_prompt": 2, "samples_per_device": 8},
-    "rollout": {"temperature": 1.0, "max_prompt_tokens": 400, "max_response_tokens": 24, "stop": STOPS},
+    "rollout": {"temperature": 1.0, "max_prompt_tokens": 640, "max_response_tokens": 24, "stop": STOPS},
     "optimizer": {"learning_rate": 1e-3, "critic_learning_rate": 1e-3, "max_grad_norm": 1.0, "critic_warmup_steps": 1},
     "objective": {"kl_coefficient": 0.01, "kl_in": "reward", "clip_ratio": 0.2, "gamma": 1.0, "gae_lambda": 0.95},
     "hardware": {"gpus": 0, "cpus": 1, "memory_gb": 8, "hours": 1},
@@ -71,7 +72,7 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
         "title": "tiny",
         "framework": framework,
         "algorithm": algorithm,
-        "prompt": "boxed",
+        "prompt": PROMPT,
         "rewards": [{"function": "recipes.tiny.reward.printable", "weight": 1.0}],
         "full": DEMO | changes,
         "demo": DEMO | changes,
@@ -81,7 +82,7 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
     settings = read_yaml(arithmetic)
     settings["datasets"]["arithmetic"]["rows"] = 32
     arithmetic.write_text(yaml.safe_dump(settings))
-    copy_model(folder / "model", environment=framework)
+    copy_model(folder / "model", context=1024, environment=framework)
     loading = [python("base"), "-m", "tasks.load_problems", "arithmetic", "--output", "problems.parquet"]
     subprocess.run(loading, cwd=folder, check=True, capture_output=True)
     return folder
