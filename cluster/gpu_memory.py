@@ -42,7 +42,7 @@ class Estimate:
     working: float  # activations, logits and gathered weights of one forward and backward pass
     engine: float  # vLLM on the same GPU while it generates; 0 where it has GPUs of its own
     peak: float
-    sequences: int  # of full length that vLLM's cache holds at once, on each of its GPUs
+    sequences: int  # of full length that vLLM's cache holds at once, on each of its GPUs or groups of them
     host: float  # a node's own memory: weights while they are loaded, and what is offloaded
 
 
@@ -112,8 +112,8 @@ def estimate_stage(run: Run, stage: Stage, gpu_gb: float) -> Estimate | None:
     engine = 0.0 if separate or stage.rollout.get("engine") == "transformers" else needs.engine_share * gpu_gb
     train = (needs.training + adapters + passing) / GB + (0 if needs.engine_sleeps else engine)
     peak = max(train, (needs.generating + adapters) / GB + engine) + OVERHEAD_GB
-    token = 4 * model["layers"] * model["kv_heads"] * model["head"]
-    cache = needs.engine_share * gpu_gb * GB - 2 * model["parameters"]
+    token = 4 * model["layers"] * model["kv_heads"] * model["head"] / needs.engine_parallel
+    cache = needs.engine_share * gpu_gb * GB - 2 * model["parameters"] / needs.engine_parallel
     sequences = max(0, int(cache / (token * length)))
     return Estimate((needs.training + adapters) / GB, passing / GB, engine, peak, sequences, needs.host / GB)
 

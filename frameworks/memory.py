@@ -20,6 +20,7 @@ class Memory(NamedTuple):
     )
     adapter: float = 0.0  # bytes per parameter of LoRA's matrices, optimiser included
     pass_tokens: int | None = None  # of one forward pass; None: of as many whole completions as the run file states
+    engine_parallel: int = 1  # GPUs that share one copy of the weights in vLLM, and its cache
 
 
 class CheckpointSize(NamedTuple):

@@ -49,4 +49,5 @@ def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         host=per_node * (WEIGHTS * parameters + whole - sum(resident) - reference),
         adapter=STATE_BYTES / gpus if stage.lora else 0.0,
         pass_tokens=max(longest, int(stage.native.get(*PASS_TOKENS))) if stage.native.get(DYNAMIC) else None,
+        engine_parallel=int(stage.native.get("actor_rollout_ref.rollout.tensor_model_parallel_size", 1)),
     )

@@ -69,7 +69,9 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
         flags.state("algorithm.norm_adv_by_std_in_grpo", by_std, "objective.scale_rewards")
     if keys.get("objective.dynamic_sampling"):
         flags.state("algorithm.filter_groups.enable", True, "objective.dynamic_sampling")
-        flags.state("algorithm.filter_groups.metric", "reward", "objective.dynamic_sampling")
+        # A penalty on length makes the rewards of answers that are all right, or all wrong, differ: judged before it.
+        metric = "score" if keys.get("objective.overlong_buffer") else "reward"
+        flags.state("algorithm.filter_groups.metric", metric, "objective.dynamic_sampling")
     _state_overlong(flags, keys)
     _state_correction(flags, keys)
 

@@ -79,6 +79,12 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         {"algo.dynamic_filtering_enable": True},
     ),
     (
+        {"objective.dynamic_sampling": True, "objective.overlong_buffer": 64},
+        {"algorithm.filter_groups.metric": "score", f"{OVERLONG}.len": 64},
+        REFUSED,
+        {"algo.dynamic_filtering_enable": True, "reward.overlong_buffer_len": 64},
+    ),
+    (
         {"objective.sampler_correction": "token", "objective.correction_form": "mask", "objective.correction_low": 0.5,
          "objective.correction_high": 2.0, "objective.logits_temperature": None},
         {f"{CORRECTION}.rollout_is": "token", f"{CORRECTION}.rollout_is_threshold": "0.5_2.0"},

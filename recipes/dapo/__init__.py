@@ -1,0 +1,1 @@
+"""DAPO: clip-higher, dynamic sampling, token means and a soft overlong punishment (arXiv:2503.14476)."""
