@@ -31,6 +31,6 @@ def copy_project(folder: Path) -> list[str]:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, target)
     environments = folder / ".envs"
-    if not environments.is_symlink():
+    if not (environments.is_symlink() or environments.is_dir()):
         environments.symlink_to(ROOT / ".envs")
     return files

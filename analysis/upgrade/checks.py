@@ -5,6 +5,7 @@ A UserError means that the step failed; the others are done all the same.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -19,7 +20,8 @@ from analysis.upgrade import changes
 from analysis.upgrade.candidate import SNAKEMAKE, Candidate
 from contracts import seeds
 from contracts.paths import MODELS, ResultsFolder
-from envs.pins import locked_versions
+from envs.build import SBOM
+from envs.pins import canonical, locked_versions
 from eval import benchmark
 from grading.verdicts import DEFAULT
 from recipes.runs import load_run, run_names
@@ -56,7 +58,33 @@ def make_lock(candidate: Candidate, environment: str) -> Finding:
 def build_environment(candidate: Candidate, environment: str) -> Finding:
     """Install the new lock beside the old environment."""
     candidate.run([sys.executable, "envs/build.py", environment], f"environment-{environment}")
-    return Finding(f".envs/{candidate.python(environment, candidate.project).parent.parent.name}", {})
+    folder = candidate.python(environment, candidate.project).parent.parent
+    if candidate.wheel:
+        check_wheel(candidate.package, candidate.wheel, folder)
+    return Finding(f".envs/{folder.name}", {})
+
+
+def check_wheel(package: str, wheel: Path, environment: Path) -> None:
+    """Raise UserError if an environment holds another file of the wheel's version: folders are named after versions.
+
+    Args:
+        package: its name.
+        wheel: the file that should be installed.
+        environment: folder with the list of what was.
+    """
+    installed = json.loads((environment / SBOM).read_text(encoding="utf-8"))["components"]
+    hashes = {
+        item["value"]
+        for one in installed
+        if canonical(one["name"].partition("[")[0]) == canonical(package)
+        for item in one["properties"]
+    }
+    if hashlib.sha256(wheel.read_bytes()).hexdigest() not in hashes:
+        raise UserError(
+            f"{environment} was built from another file of this version: give the wheel another version, or delete that",
+            code="other-wheel",
+            environment=environment.name,
+        )
 
 
 def compare_defaults(candidate: Candidate, framework: str) -> Finding:
@@ -171,7 +199,8 @@ def before_folder() -> ResultsFolder:
 
 def demo_run(framework: str = "") -> str:
     """The first run that the configuration reproduces, of a framework if one is named."""
-    chosen: Any = configuration()["reproduce"][SCALE]
+    chosen = configuration()["reproduce"]
+    chosen = chosen.get(SCALE) if isinstance(chosen, dict) else chosen
     listed = [name for name in chosen if name in run_names(SCALE)] if isinstance(chosen, list) else []
     named = [*listed, *run_names(SCALE)]
     return next(run.name for name in named if (run := load_run(name, SCALE)).framework == framework or not framework)

@@ -75,7 +75,7 @@ def _packages(outcomes: Sequence[Outcome]) -> Section | None:
                 places.setdefault((name, before or "–", after or "–"), []).append(f"{one.environment} ({device})")
     rows = [(*change, ", ".join(where)) for change, where in sorted(places.items())]
     return Section(
-        "Packages", "What the new locks hold besides: what the new version asks for comes with it.",
+        "Packages", "What differs between the committed and the new locks.",
         pd.DataFrame(rows, columns=["package", "before", "after", "environments"]),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -94,6 +95,17 @@ def test_a_wheel_names_its_version(project: Path, tmp_path: Path) -> None:
     for bad in (tmp_path / "tiny_pack-3.0-py3-none-any.whl", wheel(tmp_path, "2.0", name="other")):
         with refused("no-wheel"):
             upgrade.candidate_of("tiny-pack", str(bad), ())
+
+
+def test_another_file_of_a_wheel_s_version_is_not_taken_for_it(tmp_path: Path) -> None:
+    file = wheel(tmp_path, "2.0")
+    properties = [{"name": "file sha256", "value": hashlib.sha256(file.read_bytes()).hexdigest()}]
+    listed = {"components": [{"name": "Tiny.Pack", "properties": properties}]}
+    (tmp_path / build.SBOM).write_text(json.dumps(listed))
+    checks.check_wheel("tiny-pack", file, tmp_path)
+    file.write_bytes(file.read_bytes() + b" ")
+    with refused("other-wheel"):
+        checks.check_wheel("tiny-pack", file, tmp_path)
 
 
 @pytest.mark.slow
