@@ -9,6 +9,7 @@ than before on such a machine. A ratio whose data or environment is missing is l
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import math
 import os
@@ -19,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -189,15 +190,16 @@ RATIOS = {
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Wall time of one call."""
+    """Wall time of one call, whose output is not shown."""
     started = time.perf_counter()
-    function()
+    with redirect_stdout(io.StringIO()):
+        function()
     return time.perf_counter() - started
 
 
 def ratios(pair: Pair, repetitions: int) -> list[float]:
     """CrossZero's seconds to the bare ones of each repetition, after one that fills caches; who is first alternates."""
-    pair.bare(), pair.crosszero()
+    seconds(pair.bare), seconds(pair.crosszero)
     taken: list[float] = []
     for number in range(repetitions):
         order = list(pair)[:: 1 if number % 2 else -1]
