@@ -9,6 +9,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ def check_wheel(package: str, wheel: Path, environment: Path) -> None:
     }
     if hashlib.sha256(wheel.read_bytes()).hexdigest() not in hashes:
         raise UserError(
-            f"{environment} was built from another file of this version: give the wheel another version, or delete that",
+            f"{environment} was built from another file of this version: delete it, or give the wheel another version",
             code="other-wheel",
             environment=environment.name,
         )
@@ -164,7 +165,7 @@ def evaluate(candidate: Candidate, environment: str) -> Finding:
     before = results_before(candidate, demo_run())
     checkpoint = before_folder().run(before.name).checkpoint(before.last)
     log = f"evaluation-{environment}"
-    workflow(candidate, "evaluate", {"checkpoint": str(checkpoint), "benchmarks": before.benchmarks}, log)
+    workflow(candidate, ["evaluate"], {"checkpoint": str(checkpoint), "benchmarks": before.benchmarks}, log)
     runs = candidate.project / "results" / SCALE / "runs"
     scored = sorted((runs / MODELS).glob("*/scores.parquet"), key=lambda file: file.stat().st_mtime)
     after = load_results(runs.parent, str(scored[-1].parent.relative_to(runs)))
@@ -181,8 +182,9 @@ def train_demo(candidate: Candidate, framework: str) -> Finding:
     copied = ResultsFolder(candidate.project / "results" / SCALE).model(model)
     if not copied.exists():
         shutil.copytree(before_folder().model(model), copied)
-    target = f"results/{SCALE}/runs/{before.name}/scores.parquet"
-    workflow(candidate, target, {"reproduce": [name]}, f"demo-{framework}")
+    workflow(
+        candidate, run_targets(ResultsFolder(Path("results", SCALE)), name), {"reproduce": [name]}, f"demo-{framework}"
+    )
     rows = changes.gains(before, load_results(candidate.project / "results" / SCALE, before.name))
     return Finding(f"{name} was trained and evaluated", {"gains": rows, "run": name})
 
@@ -210,17 +212,23 @@ def results_before(candidate: Candidate, name: str) -> RunResults:
     """The project's own results of a run, which are made if they are missing."""
     run_id = seeds.run_id(name, 0)
     folder = before_folder()
-    if not (file := folder.run(run_id).scores).is_file():
-        target = str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
-        workflow(candidate, target, {"reproduce": [name]}, f"before-{name.replace('/', '-')}", ROOT)
+    if not folder.run(run_id).scores.is_file():
+        results = ResultsFolder(Path(configuration()["results"], SCALE))
+        workflow(candidate, run_targets(results, name), {"reproduce": [name]}, f"before-{name.replace('/', '-')}", ROOT)
     return load_results(folder.path, run_id)
 
 
+def run_targets(results: ResultsFolder, name: str) -> list[str]:
+    """What load_results reads of a run, as the workflow names it."""
+    folder = results.run(seeds.run_id(name, 0))
+    return [str(folder.scores), str(folder.training_log)]
+
+
 def workflow(
-    candidate: Candidate, target: str, settings: dict[str, Any], log: str, project: Path | None = None
+    candidate: Candidate, targets: Sequence[str], settings: dict[str, Any], log: str, project: Path | None = None
 ) -> None:
-    """Make a target of the workflow, in the copy, whose results and work are its own, or in another project."""
+    """Make targets of the workflow, in the copy, whose results and work are its own, or in another project."""
     own = {"results": "results", "work": "work"} if project is None else {}
     pairs = [f"{key}={json.dumps(value)}" for key, value in {"scale": SCALE, **own, **settings}.items()]
-    arguments = [target, "--quiet", "rules", "host", "--config", *pairs]
+    arguments = [*targets, "--quiet", "rules", "host", "--config", *pairs]
     candidate.run_module("base", SNAKEMAKE, arguments, log, project)
