@@ -34,8 +34,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def crosszero(project: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli.main", "upgrade", "math-verify", NEW, "--environment", "base", *words]
+def crosszero(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cli.main", "upgrade", "math-verify", NEW, "--environment", "base", *options]
     environment = {**os.environ, "PYTHONPATH": str(project)}
     return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
 
