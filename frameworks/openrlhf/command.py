@@ -120,8 +120,12 @@ def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
         rows: problems in the training set.
 
     Raises:
-        UserError: there are too few problems for a step, or the stage would end within a pass.
+        UserError: there are too few problems for a step, the stage would end within a pass, or the steps take more prompts
+            than can be told.
     """
+    if stage.objective.get("dynamic_sampling"):
+        text = ": OpenRLHF ends with its prompts, and so before its steps where some are sampled in vain; take verl"
+        raise refuse(run, "objective.dynamic_sampling", text, "setting-not-in-framework")
     prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     whole = rows // prompts
     if not whole:

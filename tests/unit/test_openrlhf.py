@@ -48,6 +48,11 @@ def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, 
         data_passes(RUN, stage_of(RUN, steps=steps), rows)
 
 
+def test_steps_that_take_nobody_knows_how_many_prompts_are_refused() -> None:
+    with refused("setting-not-in-framework", key="objective.dynamic_sampling"):
+        data_passes(RUN, stage_of(RUN, objective={"dynamic_sampling": True}), 8192)
+
+
 @given(st.integers(1, 20_000), st.integers(1, 500))
 def test_passes_make_as_many_steps_as_asked(rows: int, steps: int) -> None:
     try:
