@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from system.interruptible import run_interruptible
 from system.project_copy import copy_project
 
 SNAKEMAKE = "cluster.start_snakemake"
+CODE = re.compile(r" \[[a-z0-9-]+\]$")  # of our errors
 REASONS = ("cause: ", "Error: ", "error: ")  # begin what uv and our programs say of a failure, the best first
 
 
@@ -196,5 +198,5 @@ def last_sentence(log: str) -> str:
     lines = [line.strip() for line in log.split("\n") if line.strip()]
     for start in REASONS:
         if reasons := [line.removeprefix(start) for line in lines if line.startswith(start)]:
-            return reasons[-1]
+            return CODE.sub("", reasons[-1])
     return lines[-1] if lines else ""

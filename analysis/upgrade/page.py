@@ -1,4 +1,4 @@
-"""The page "what changes": how each step ended, then packages, defaults by run, formulas, verdicts, and gains."""
+"""The page "what changes": how each step ended, then defaults by run, formulas, verdicts, gains and packages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write(candidate: Candidate, old: str, steps: Mapping[tuple[str, str], Outcom
     outcomes = [one for one in steps.values() if one]
     sections = [
         section
-        for make in (_packages, _defaults, _other_defaults, _formulas, _verdicts, _evaluations, _gains)
+        for make in (_defaults, _other_defaults, _formulas, _verdicts, _evaluations, _gains, _packages)
         if (section := make(outcomes)) is not None
     ]
     text = page.environment().get_template("upgrade.html.j2").render(

@@ -150,7 +150,7 @@ def test_why_there_is_no_lock_is_one_sentence(project: Path, monkeypatch: pytest
 
 
 def test_the_last_sentence_of_a_log() -> None:
-    assert last_sentence("warning\nError: no such run [unknown-name]\nfull log: x\n") == "no such run [unknown-name]"
+    assert last_sentence("warning\nError: no such run [unknown-name]\nfull log: x\n") == "no such run"
     assert last_sentence("a\nb\n\n") == "b"
     assert last_sentence("") == ""
     uv = "error: No solution found\n  cause: Because there is no version of x==3\nenvs/lock.py: `uv` failed\n"
@@ -190,9 +190,7 @@ def test_a_failing_step_is_kept_and_the_others_are_done(project: Path, tried: di
     assert failed == {("defaults", "base"), ("demo", "base")}
     file = page.write(candidate, "tiny-pack 1.0", candidate.outcomes() | {("verdicts", "base"): None}, "accept")
     text = file.read_text()
-    assert (
-        "it &lt;b&gt;cannot&lt;/b&gt; be done" in text and "2 of 6 steps failed" in text and "1 of 6 steps have" in text
-    )
+    assert "it &lt;b&gt;cannot&lt;/b&gt; be done" in text and "Of 6 steps, 2 failed and 1 have" in text
 
 
 def test_the_same_command_does_what_is_missing_failed_or_made_from_another_lock(
