@@ -120,8 +120,8 @@ def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
         rows: problems in the training set.
 
     Raises:
-        UserError: there are too few problems for a step, the stage would end within a pass, or the steps take more prompts
-            than can be told.
+        UserError: there are too few problems for a step, the stage would end within a pass, or dynamic sampling takes
+            more prompts than can be told.
     """
     if stage.objective.get("dynamic_sampling"):
         text = ": OpenRLHF ends with its prompts, and so before its steps where some are sampled in vain; take verl"

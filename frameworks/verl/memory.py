@@ -6,6 +6,8 @@ LoRA it is the policy without its adapter.
 
 from __future__ import annotations
 
+import math
+
 from contracts.run_file import Run, Stage
 from frameworks.lora import STATE_BYTES
 from frameworks.memory import Memory, has_reference, longest_sequence
@@ -17,6 +19,7 @@ GATHERED = (
     2  # for each parameter of the whole model: weights in 16 bits, where they are not sharded again after a layer
 )
 DYNAMIC = "actor_rollout_ref.actor.use_dynamic_bsz"  # passes of so many tokens instead of so many completions:
+SEQUENCE_GPUS = "actor_rollout_ref.actor.ulysses_sequence_parallel_size"  # that share a completion
 PASS_TOKENS = ("actor_rollout_ref.actor.ppo_max_token_len_per_gpu", 16384)  # setting, and its default
 
 
@@ -36,7 +39,11 @@ def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
     reference = stays(REFERENCE, {"param_offload": WEIGHTS}) * own_reference
     whole = (len(trained) * sum(of_model.values()) + WEIGHTS * own_reference) * parameters / gpus
     per_node = gpus / run.hardware.get("nodes", 1)
-    longest = longest_sequence(stage)
+    longest, shared, tokens = (
+        longest_sequence(stage),
+        stage.native.get(SEQUENCE_GPUS, 1),
+        stage.native.get(*PASS_TOKENS),
+    )
     gathered = GATHERED * parameters if run.hardware.get("sharding") == "zero2" else 0.0
     return Memory(
         # One model trains at a time, whole, while what is not offloaded of the other stays.
@@ -48,6 +55,6 @@ def estimate(run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         # At most: models without tied embeddings are loaded by one process of a node and not by all.
         host=per_node * (WEIGHTS * parameters + whole - sum(resident) - reference),
         adapter=STATE_BYTES / gpus if stage.lora else 0.0,
-        pass_tokens=max(longest, int(stage.native.get(*PASS_TOKENS))) if stage.native.get(DYNAMIC) else None,
+        pass_tokens=max(math.ceil(longest / shared), tokens) if stage.native.get(DYNAMIC) else None,
         engine_parallel=int(stage.native.get("actor_rollout_ref.rollout.tensor_model_parallel_size", 1)),
     )
