@@ -1,7 +1,7 @@
-"""Which groups the installed verl and OpenRLHF keep under dynamic sampling: run with their Python.
+"""Which groups the installed verl and OpenRLHF keep under dynamic sampling; run with their Python.
 
-`kept_groups.py FRAMEWORK < CASE`: its `groups` map a name to `scores` of a group's completions and to its `rewards`, which a penalty on length may have
-changed. Each release's own code judges them; what brings it the completions is a stand-in.
+`kept_groups.py FRAMEWORK < CASE`: its `groups` map a name to `scores` of the completions and to their `rewards`, which a
+penalty on length may have changed. Each release's own code judges them; what brings it the completions is a stand-in.
 """
 
 from __future__ import annotations
