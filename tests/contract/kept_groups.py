@@ -1,6 +1,6 @@
 """Which groups the installed verl and OpenRLHF keep under dynamic sampling; run with their Python.
 
-`kept_groups.py FRAMEWORK < CASE`: its `groups` map a name to `scores` of the completions and to their `rewards`, which a
+`kept_groups.py FRAMEWORK < CASE`: its `groups` map a name to `scores` of completions and to their `rewards`, which a
 penalty on length may have changed. Each release's own code judges them; what brings it the completions is a stand-in.
 """
 
