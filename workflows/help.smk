@@ -51,7 +51,7 @@ if workflow.is_main_process:
 
 rule help:
     log:
-        f"logs/{config['scale']}/help.log",
+        "logs/help.log",
     params:
         text=HELP,
     shell:

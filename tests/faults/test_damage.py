@@ -40,7 +40,7 @@ INPUTS = {  # kind of file: the stage that reads it, and where it is
     "tokenizer.json": ("generate", f"{CHECKPOINT}/tokenizer.json"),
     "tokenizer_config.json": ("generate", f"{CHECKPOINT}/tokenizer_config.json"),
     "chat template": ("generate", f"{CHECKPOINT}/chat_template.jinja"),
-    "base model (safetensors)": ("train", "results/demo/models/demo/model.safetensors"),
+    "base model (safetensors)": ("train", f"{bed.RUN}/checkpoints/step-0/model.safetensors"),
     "training problems (Parquet)": ("train", "results/demo/data/train/arithmetic.parquet"),
     "native checkpoint (safetensors)": ("export", f"{bed.WORK}/stage-1-*/native/checkpoint-*/model.safetensors"),
 }

@@ -59,22 +59,22 @@ def test_a_killed_worker_costs_nothing(bed_of: bed.Bed, book: Book, tmp_path: Pa
         project = bed_of.without(stage, tmp_path)
         with bed.cleared(project):
             command = bed.Command(project, stage)
-            if not command.wait_for(lambda: workers(command, stage)):
+            if not command.wait_for(lambda: workers(project, stage)):
                 raise bed.Fault(f"no worker was seen: {command.output()[-1500:]}")
             time.sleep(draw.random() * bed_of.seconds[stage] * 0.7)
-            bed.end(draw.sample(candidates, 1) if (candidates := workers(command, stage)) else [])
+            bed.end(draw.sample(candidates, 1) if (candidates := workers(project, stage)) else [])
             if (status := command.wait()) != 0:
                 raise bed.Fault(f"status {status}: {command.output()[-1500:]}")
             bed.compare(bed_of.expected[stage], bed.state(project, stage))
             outcome.append("same result")
 
 
-def workers(command: bed.Command, stage: str) -> list[psutil.Process]:
-    """The living workers below a command."""
+def workers(project: Path, stage: str) -> list[psutil.Process]:
+    """The living workers of a project; those of warm processes are not below its command."""
     processes = []
-    for process in command.processes():
+    for process in bed.remaining(project):
         with contextlib.suppress(psutil.Error):
-            if any(WORKERS[stage] in word for word in process.cmdline()[:4]):
+            if WORKERS[stage] in process.cmdline():
                 processes.append(process)
     return processes
 

@@ -37,7 +37,7 @@ def test_a_template_that_draws_is_refused(part: str) -> None:
 
 @pytest.mark.parametrize("template", [NO_SYSTEM, DROPS_SYSTEM])
 def test_a_template_that_refuses_or_drops_a_message_names_prompts_that_it_takes(template: str) -> None:
-    with refused("prompt-refused-by-template", prompt="boxed", suited=["lighteval-boxed", "demystify"]):
+    with refused("prompt-refused-by-template", prompt="boxed", suited=["deepscaler", "lighteval-boxed", "demystify"]):
         prompts.load("boxed").render("2+3?", Renderer(template))
     assert "2+3?" in prompts.load("demystify").render("2+3?", Renderer(template))
 

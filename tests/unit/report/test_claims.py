@@ -458,6 +458,7 @@ def test_the_command_reads_every_stored_run(
 def test_a_report_depends_on_every_published_file_that_it_shows() -> None:
     of_others = {
         "baselines.yaml",
+        "own_speed.csv",
         "smollm2.csv",
         "sober_reasoning.csv",
         "published_rewards.yaml",
