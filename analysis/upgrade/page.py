@@ -173,14 +173,13 @@ def _gains(outcomes: Sequence[Outcome]) -> Section | None:
         return None
     rows = [
         (
-            one.data["run"], row["benchmark"], _interval(row["base_before"]), _interval(row["base_after"]),
-            _interval(row["gain_before"], True), _interval(row["gain_after"], True), _interval(row["change"], True),
+            one.data["run"], row["benchmark"], _interval(row["base_after"]), _interval(row["gain_before"], True),
+            _interval(row["gain_after"], True), _interval(row["change"], True),
         )
         for one, rows in parts for row in rows
     ]  # fmt: skip
     columns = [
-        "run", "benchmark", "base model (%), before", "after", "gain in points, before", "gain, after",
-        "last checkpoint: change",
+        "run", "benchmark", "base model (%)", "gain in points, before", "gain, after", "change at the end",
     ]  # fmt: skip
     return Section(
         "Gains of demo runs",
