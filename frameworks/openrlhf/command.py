@@ -124,7 +124,7 @@ def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
             more prompts than can be told.
     """
     if stage.objective.get("dynamic_sampling"):
-        text = ": OpenRLHF ends with its prompts, and so before its steps where some are sampled in vain; take verl"
+        text = ": OpenRLHF ends with its prompts, and so before its steps where some are sampled in vain"
         raise refuse(run, "objective.dynamic_sampling", text, "setting-not-in-framework")
     prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     whole = rows // prompts

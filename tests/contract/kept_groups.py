@@ -79,12 +79,12 @@ def top_k_of_openrlhf(environment: Mapping[str, str]) -> int:
 
 def main() -> None:
     """Command line."""
-    given = json.load(sys.stdin)
+    case = json.load(sys.stdin)
     if sys.argv[1] == "verl":
-        answer = {metric: kept_by_verl(given["groups"], metric) for metric in ("reward", "score")}
+        answer = {metric: kept_by_verl(case["groups"], metric) for metric in ("reward", "score")}
     else:
-        kept = kept_by_openrlhf(given["groups"])
-        answer = {"scores": kept, "top_k": top_k_of_openrlhf(given["environment"])}
+        kept = kept_by_openrlhf(case["groups"])
+        answer = {"scores": kept, "top_k": top_k_of_openrlhf(case["environment"])}
     print(json.dumps(answer))
 
 
