@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from conformance import rounding
-from conformance.compare import TOLERANCE, Finding, Reference, framework_findings, unnoticed_errors
+from conformance.compare import TOLERANCE, Finding, Reference, framework_findings, tolerance, unnoticed_errors
 from conformance.run_frameworks import INDEPENDENT, input_of_frameworks, installed_frameworks, run_cases
 from system import durable
 from system.command_line import argument_parser
@@ -42,7 +42,7 @@ def matrix_table(results: Sequence[Finding], frameworks: Sequence[str]) -> str:
     def cell(one: Finding) -> str:
         if one.largest is None:
             return "cannot be expressed"
-        return " / ".join(f"{part:.0e}" for part in one.largest) + DIFFERS * (max(one.largest) > TOLERANCE)
+        return " / ".join(f"{part:.0e}" for part in one.largest) + DIFFERS * (max(one.largest) > tolerance(one.formula))
 
     cells = {(one.formula, one.framework): cell(one) for one in results}
     names = dict.fromkeys(one.formula for one in results)
@@ -106,7 +106,7 @@ def compare_frameworks(count: int, seed: int = 0, only: Collection[str] = ()) ->
         f"{len(inputs['cases'])} cases through each framework in {time.monotonic() - start:.0f} s; "
         f"CPU seconds: {spent}. "
         "Largest difference from the reference in value / gradient / AdamW step, of max(1, |reference|); "
-        f"≠: one is above {TOLERANCE}.\n\n{matrix_table(comparisons, frameworks)}"
+        f"≠: one is above {TOLERANCE:g}, or formulas.yaml's own.\n\n{matrix_table(comparisons, frameworks)}"
         "\nGroups of equal rewards in float32, largest advantage, which should be 0:\n\n"
         f"{equal_rewards({name: results[name] for name in trainers})}"
         f"\nPlanted errors that are noticed: {', '.join(noticed)}.\n"

@@ -9,16 +9,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from conformance.cases import Batch, Numbers
+from conformance.cases import Batch, Numbers, all_formulas
 from conformance.reference import Result, adam_direction, evaluate_formula
 from frameworks.conformance import LEARNING_RATE
 from system.yaml_files import read_yaml
 
 REGISTRY = Path(__file__).parent / "differences.yaml"
-TOLERANCE = 1e-6  # of max(1, |reference|)
 # Of a gradient: nearer to 0 AdamW's first step, g / (|g| + 1e-8), makes 1e-3 of a rounding of 1e-8, which is float32's.
 SMALL = 1e-5
+TOLERANCE = 1e-6  # of max(1, |reference|)
 Largest = tuple[float, float, float]  # difference in value, gradient and step
+
+
+@cache
+def tolerance(formula: str) -> float:
+    """Up to which difference a framework computes a formula, of max(1, |reference|)."""
+    return float(all_formulas().get(formula, {}).get("tolerance", TOLERANCE))
 
 
 class Finding(NamedTuple):
@@ -132,10 +138,9 @@ def _formula_finding(framework: str, name: str, result: Any, reference: Referenc
         problem = "" if told == result else f"cannot be expressed ({result}), which the registry does not say"
         return Finding(name, framework, None, None, entry, problem)
     published = largest_differences(result, reference.results(name, {}))
+    agrees = max(published) <= tolerance(name)
     if entry is None:
-        problem = (
-            "" if max(published) <= TOLERANCE else f"differs by {max(published):.1e}, and has no entry in the registry"
-        )
+        problem = "" if agrees else f"differs by {max(published):.1e}, and has no entry in the registry"
         return Finding(name, framework, published, published, None, problem)
     if "cannot" in entry:
         return Finding(
@@ -143,8 +148,8 @@ def _formula_finding(framework: str, name: str, result: Any, reference: Referenc
         )
     beyond = largest_differences(result, reference.results(name, entry["variant"]))
     problem = ""
-    if max(published) <= TOLERANCE:
+    if agrees:
         problem = "the difference in the registry has disappeared"
-    elif max(beyond) > TOLERANCE:
+    elif max(beyond) > tolerance(name):
         problem = f"differs from the registry's closed form by {max(beyond):.1e}"
     return Finding(name, framework, published, beyond, entry, problem)
