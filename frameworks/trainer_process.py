@@ -5,8 +5,10 @@ An adapter has rendered the command (`Adapter.prepare`); `train_stage.py` calls 
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -28,6 +30,8 @@ from system import fork_server, subreaper
 from system.errors import UserError
 from system.quiet_time import QuietTime
 
+# As Python's and Rust's errors have it, in a trainer's own output.
+DISK_IS_FULL = re.compile(rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]")
 PROGRESS_SECONDS = 5.0
 QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is considered hung
 STEP_SECONDS = 600.0  # and one that makes no step for this long and for STEP_MEDIANS times the median step
@@ -106,7 +110,7 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
         Collapsed: it was ended at a sign of collapse.
         UserError: it ended with another status than 0, printed nothing for half an hour, made no step for much longer
             than steps take, lost a server, reported a failure, or reported a metric that is not a number. The last
-            lines of its output are printed before.
+            lines of its output are printed before, unless the disk was full.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     recent: deque[str] = deque(maxlen=LAST_LINES)
@@ -122,8 +126,11 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
     reason = trainer.failure
     if reason is None and status != 0:
         reason = UserError(f"ended with status {status}", code="training-failed", status=status)
+        if any(map(DISK_IS_FULL.search, recent)):
+            reason = UserError("found the disk full: free some space", code="disk-full")
     if reason is not None:
-        sys.stderr.write("".join(recent))
+        if reason.code != "disk-full":
+            sys.stderr.write("".join(recent))
         sentence = f"training {monitor.name} {reason}"
         remedy = f"its output is in {log}, and the same command resumes from its last checkpoint"
         if reason.code == COLLAPSED:

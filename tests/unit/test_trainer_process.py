@@ -89,6 +89,15 @@ def test_another_status_than_zero_is_an_error_with_the_last_lines(
     assert "CUDA out of memory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("error", ["OSError: [Errno 28] No space", "SafetensorError: I/O error: full (os error 122)"])
+def test_a_full_disk_is_named_in_place_of_the_trainers_last_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], error: str
+) -> None:
+    with refused("disk-full"):
+        run(trainer(f"print({error!r}); raise SystemExit(1)"), tmp_path / "l", 1)
+    assert error not in capsys.readouterr().err and error in (tmp_path / "l").read_text()
+
+
 def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainer_process, "QUIET_SECONDS", 1.0)
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
