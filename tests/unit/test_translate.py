@@ -427,7 +427,7 @@ def test_a_text_without_a_training_is_no_configuration_of_defaults(text: str) ->
             settings_of_text(command_parser.load(framework), text, Path(), {}, None)
 
 
-@pytest.mark.parametrize(("source", "target"), itertools.product(FRAMEWORKS, FRAMEWORKS))
+@pytest.mark.parametrize(("source", "target"), list(itertools.product(FRAMEWORKS, FRAMEWORKS)))
 def test_lora_is_translated_with_its_rank_and_scale(source: str, target: str) -> None:
     stated = {
         "verl": {"actor_rollout_ref.model.lora_rank": 24, "actor_rollout_ref.model.lora_alpha": 48},
