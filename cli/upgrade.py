@@ -171,7 +171,7 @@ def do_steps(candidate: Candidate, again: Sequence[str]) -> None:
 
 
 def do_step(candidate: Candidate, step: Step, environment: str, made_from: str) -> Outcome:
-    """Do one step; what fails is told by its outcome."""
+    """Do one step. Where it fails, the outcome has the sentence that says why."""
     started = time.monotonic()
     try:
         sentence, data = step.work(candidate, environment)

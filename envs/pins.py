@@ -73,5 +73,6 @@ def locked_versions(lock: Path) -> dict[str, str]:
     """The packages of a lock and their versions; none where there is no lock."""
     if not lock.is_file():
         return {}
-    named = (line.split()[0].split("==") for line in lock.read_text(encoding="utf-8").splitlines())
+    with lock.open(encoding="utf-8") as lines:
+        named = [line.split()[0].split("==") for line in lines]
     return {canonical(re.sub(r"\[.*", "", name)): version for name, version in named}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import folder as environment
 from envs.build import lock_file, python
 from recipes.models import GGUF_ENVIRONMENT
+from tests import needs
 from tests.made_once import folder_made_once
 from tests.user_errors import printed_code
 
@@ -19,8 +19,7 @@ NAME = "smollm2-135m-instruct-q4"
 
 def real_model() -> Path:
     """The folder; the test is skipped where the wheel or the environment is not to be had."""
-    if not (environment(GGUF_ENVIRONMENT, "cpu") / ".stamp").is_file():
-        pytest.skip("environment gguf is not built; make test builds it")
+    needs.skip_without(GGUF_ENVIRONMENT)
 
     def make(folder: Path) -> None:
         command = [python(GGUF_ENVIRONMENT), "-m", "recipes.models", NAME, "--output", folder / "model"]

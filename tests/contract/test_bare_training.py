@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import framework_names
-from envs.build import folder as environment
+from tests import needs
 from tests.contract import tiny_project
 
 pytestmark = [pytest.mark.contract, pytest.mark.long]
@@ -17,8 +17,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.long]
 
 @pytest.mark.parametrize("framework", framework_names())
 def test_two_steps_by_the_framework_s_own_command(tmp_path: Path, framework: str) -> None:
-    if not (environment(framework, "cpu") / ".stamp").is_file():
-        pytest.skip(f"environment {framework} is not built; make test builds it")
+    needs.skip_without(framework)
     project = tiny_project.make(
         tmp_path / "project", framework, "grpo", steps=2, checkpoints=[2], optimizer={"learning_rate": 1e-3},
         objective={"kl_coefficient": 0.0},

@@ -12,7 +12,7 @@ from conformance import cases, rounding, run_frameworks
 from conformance.compare import Finding, Reference, framework_findings, known_differences, unnoticed_errors
 from envs.build import python
 from frameworks.adapter import framework_names, frameworks_with
-from tests import budgets
+from tests import budgets, needs
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -21,12 +21,7 @@ EACH = 4 if budgets.ALL else 2  # batches of each formula
 
 
 def params(names: Sequence[str]) -> list[Any]:
-    return [
-        pytest.param(
-            name, marks=pytest.mark.skipif(not python(name).exists(), reason=f"{name}'s environment is not built")
-        )
-        for name in names
-    ]
+    return [pytest.param(name, marks=needs.environments(name)) for name in names]
 
 
 FRAMEWORKS = params(frameworks_with("conformance"))

@@ -16,7 +16,8 @@ from eval import contamination, statistics
 from eval.statistics import Estimate
 from tasks import registry
 from tasks.problems import Problem, to_table
-from tests.contract.test_generate import PYTHON, ROOT, environment
+from tests import needs
+from tests.contract.test_generate import ROOT, environment
 from tests.contract.tiny_model import copy_reader
 from tests.warm_python import warm_python
 
@@ -25,7 +26,7 @@ pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 
 

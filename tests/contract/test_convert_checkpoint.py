@@ -15,7 +15,7 @@ import pytest
 
 from contracts import model_folder, provenance
 from contracts.run_file import ROOT
-from envs.build import folder as environment
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import printed_code
 from tests.warm_python import warm_python
@@ -64,8 +64,7 @@ def saved(kind: str, framework: str) -> tuple[Path, Path]:
 def test_the_weights_are_those_that_were_saved(
     kind: str, framework: str, named: str, rounding: float, tmp_path: Path
 ) -> None:
-    if not (environment(framework, "cpu") / ".stamp").is_file():
-        pytest.skip(f"environment {framework} is not built; make test builds it")
+    needs.skip_without(framework)
     model, folder = saved(kind, framework)
     command = ["-m", "frameworks.convert_checkpoint", folder / named, "--output", tmp_path / "whole"]
     if framework == "openrlhf":
@@ -82,8 +81,7 @@ def test_the_weights_are_those_that_were_saved(
 
 def test_lost_shards_and_other_names_are_refused(tmp_path: Path) -> None:
     """Without its second shard; with the configuration of a model that has other tensors."""
-    if not (environment("trl", "cpu") / ".stamp").is_file():
-        pytest.skip("environment trl is not built; make test builds it")
+    needs.skip_without("trl")
     model, folder = saved("fsdp1-sharded", "trl")
     lost = shutil.copytree(folder, tmp_path / "lost")
     (lost / "pytorch_model_fsdp_0" / "__1_0.distcp").unlink()

@@ -9,13 +9,14 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
+from tests import needs
 from tests.warm_python import warm_python
 
 PYTHON = python("trl")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the trl environment is not built (envs/build.py trl)"),
+    needs.environments("trl"),
 ]
 
 SCRIPT = """

@@ -9,7 +9,7 @@ import pytest
 
 from cluster import gpu_memory
 from contracts.run_file import ROOT
-from envs.build import python
+from tests import needs
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow, pytest.mark.long]
@@ -27,8 +27,7 @@ print(json.dumps([few, many, *(gpu_memory.working_bytes(wide, 1024, scored, True
 
 
 def test_what_each_rank_holds() -> None:
-    if not (python("trl").parent.parent / ".stamp").is_file():
-        pytest.skip("environment trl is not built; make test builds it")
+    needs.skip_without("trl")
     done = subprocess.run([warm_python("trl"), "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True)
     *_, first, second = done.stdout.strip().split("\n")
     two, four, few, all_kept = json.loads(first)

@@ -14,6 +14,7 @@ from contracts import tables
 from envs.build import python
 from eval import vllm_settings
 from system import json_lines
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.warm_python import warm_python
 
@@ -22,7 +23,7 @@ PYTHON = python("eval")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 TASK = """
 task: foreign

@@ -15,6 +15,7 @@ import pytest
 from contracts import seeds, tables
 from envs.build import python
 from eval import sample_journal
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import printed_code
 from tests.waiting import wait_until
@@ -27,7 +28,7 @@ CONTEXT = 512
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 
 

@@ -13,6 +13,7 @@ from cluster.gpu_smoke.rows import smoke_runs
 from contracts.run_file import ROOT, framework_names
 from envs.build import python
 from eval import run_settings
+from tests import needs
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -26,14 +27,9 @@ for name in sys.argv[1:]:
 """
 
 
-def skip_unless_built(environment: str) -> None:
-    if not (python(environment).parent.parent / ".stamp").is_file():
-        pytest.skip(f"environment {environment} is not built; make test builds it")
-
-
 @pytest.mark.parametrize("framework", framework_names())
 def test_the_installed_release_accepts_every_row(framework: str) -> None:
-    skip_unless_built(framework)
+    needs.skip_without(framework)
     names = [run.name for run in smoke_runs("full").values() if run.framework == framework]
     assert names
     done = subprocess.run(
@@ -50,7 +46,7 @@ def test_every_row_s_evaluation_exists(scale: str) -> None:
 
 def test_the_estimate_has_the_model_s_shape(tmp_path: Path) -> None:
     """cluster/models.yaml states what recipes/models.yaml makes."""
-    skip_unless_built("eval")
+    needs.skip_without("eval")
     model, folder = next(iter(smoke_runs("full").values())).model, tmp_path / "model"
     command = [python("eval"), "-m", "recipes.models", model, "--output", folder]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)

@@ -15,13 +15,14 @@ from envs.build import python
 from tasks.countdown import problems as countdown_problems
 from tasks.knights_knaves import problems as knights_knaves_problems
 from tasks.problems import Problem, to_table
+from tests import needs
 from tests.warm_python import warm_python
 
 PYTHON = python("eval")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 # A completion goes on after the prompt's <think>, so that it has no opening tag of its own.
 CASES = [

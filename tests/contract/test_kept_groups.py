@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import python
 from frameworks.openrlhf.command import SAMPLING, agent_sampling
 from recipes.runs import load_run
+from tests import needs
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -28,8 +28,7 @@ GROUPS = {
 
 
 def answer_of(framework: str) -> dict[str, Any]:
-    if not python(framework).exists():
-        pytest.skip(f"the environment of {framework} is not built (envs/build.py {framework})")
+    needs.skip_without(framework)
     stage = load_run("simplerl/qwen2.5-math-7b-grpo", "full").stages[0]
     stage = dataclasses.replace(stage, objective={}, rollout={**stage.rollout, "top_k": 50})
     environment = {SAMPLING[name][0]: str(value) for name, value in agent_sampling(stage).items()}

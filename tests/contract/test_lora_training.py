@@ -10,8 +10,8 @@ import pytest
 
 from contracts import model_folder
 from contracts.run_file import ROOT
-from envs.build import folder as environment
 from system import json_lines
+from tests import needs
 from tests.contract import tiny_project
 from tests.warm_python import warm_python
 
@@ -38,8 +38,7 @@ LORA = {"r": 4, "alpha": 8, "target_modules": ["all-linear"]}
 
 def trained(folder: Path, framework: str) -> tuple[Path, Path]:
     """A project whose run has trained for two steps with LoRA, and its exported checkpoint."""
-    if not (environment(framework, "cpu") / ".stamp").is_file():
-        pytest.skip(f"environment {framework} is not built; make test builds it")
+    needs.skip_without(framework)
     project = tiny_project.make(
         folder,
         framework,

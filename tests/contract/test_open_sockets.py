@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import folder as environment
 from envs.build import python
 from frameworks import loopback
+from tests import needs
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 # Each of two processes joins the group, as accelerate does; the first lists what both and their launcher listen on.
@@ -35,8 +35,7 @@ torch.distributed.destroy_process_group()
 @pytest.mark.skipif(sys.platform != "linux", reason="gloo's interface has another name")
 @pytest.mark.parametrize("guarded", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_torch_listens_on_loopback_only(tmp_path: Path, guarded: bool) -> None:
-    if not (environment("trl", "cpu") / ".stamp").is_file():
-        pytest.skip("environment trl is not built; make test builds it")
+    needs.skip_without("trl")
     (tmp_path / "trains.py").write_text(TRAINS)
     command = [python("trl"), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", tmp_path / "trains.py"]

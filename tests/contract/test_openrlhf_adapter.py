@@ -12,6 +12,7 @@ import pytest
 from contracts.run_file import RECIPES, ROOT, inherit, read_yaml
 from envs.build import lock_file, python
 from recipes.runs import run_names
+from tests import needs
 from tests.contract.adapter_answers import ACCEPTED, answers, changed
 from tests.warm_python import warm_python
 
@@ -20,7 +21,7 @@ RUN = RECIPES / "simplerl" / "qwen2.5-math-7b.yaml"
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
+    needs.environments("openrlhf"),
 ]
 
 # What the release's parser gives each flag that a command line leaves out.

@@ -18,6 +18,7 @@ from frameworks.openrlhf import reward_hook
 from frameworks.openrlhf.command import SAMPLING, agent_sampling, command_line, trainer_flags
 from recipes import rewards
 from recipes.runs import load_run
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import refused
 from tests.warm_python import warm_python
@@ -26,7 +27,7 @@ PYTHON = python("openrlhf")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
+    needs.environments("openrlhf"),
 ]
 
 HERE = Path(__file__).parent

@@ -22,6 +22,7 @@ from contracts import tables
 from contracts.run_file import RECIPES, ROOT, read_yaml
 from envs.build import python
 from tasks.arithmetic import problems as arithmetic
+from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_model, tiny_project
 from tests.warm_python import warm_python
 
@@ -31,7 +32,7 @@ PATIENCE_S = 400
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="OpenRLHF's environment is not built (envs/build.py openrlhf)"),
+    needs.environments("openrlhf"),
 ]
 
 # Counts lower-case letters, so that a model with random weights has something to learn. It waits or fails after as many

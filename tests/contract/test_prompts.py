@@ -14,6 +14,7 @@ from contracts import tables
 from contracts.run_file import ROOT
 from envs.build import python
 from tasks import dataset_specs, load_problems, prompts
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.warm_python import warm_python
 
@@ -28,7 +29,7 @@ PUBLISHED = {
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 
 # In the evaluation's environment: what lm-eval asks of a model with this tokenizer, and what the adapters train with.

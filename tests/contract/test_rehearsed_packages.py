@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import python
+from tests import needs
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -17,8 +17,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 def ask(environment: str, expression: str) -> list[Any]:
     """Lines of the rehearsal, in an environment's own Python."""
-    if not (python(environment).parent.parent / ".stamp").is_file():
-        pytest.skip(f"environment {environment} is not built; make test builds it")
+    needs.skip_without(environment)
     script = f"import json; from cluster.rehearsal import *; print(json.dumps(list({expression})))"
     done = subprocess.run(
         [warm_python(environment), "-c", script], cwd=ROOT, capture_output=True, text=True, check=True

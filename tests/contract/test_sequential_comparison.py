@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from tests.contract.test_generate import PYTHON, environment, problem
+from tests import needs
+from tests.contract.test_generate import environment, problem
 from tests.contract.tiny_model import copy_model
 from tests.warm_python import warm_python
 
@@ -22,7 +23,7 @@ pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
     pytest.mark.long,  # what a round asks for is tested in tests/unit/test_sequential.py
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 
 

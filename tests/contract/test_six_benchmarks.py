@@ -10,6 +10,7 @@ import pytest
 
 from contracts import tables
 from envs.build import python
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.forked_command import run_module
 from tests.warm_python import warm_python
@@ -22,7 +23,7 @@ FIRST, REPEATS, CONTEXT = 3, 4, 6144
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
     pytest.mark.skipif(not MIRROR.is_dir(), reason="needs the data mirror at ../shared/data"),
 ]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import folder as environment
+from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.warm_python import warm_python
 
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not (environment("trl", "cpu") / ".stamp").is_file(), reason="environment trl is not built"),
+    needs.environments("trl"),
 ]
 SCRIPT = """
 import dataclasses, json, sys

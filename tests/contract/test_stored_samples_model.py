@@ -12,6 +12,7 @@ import pytest
 
 from contracts import paths, tables
 from envs.build import python
+from tests import needs
 from tests.hostile_text import TEXTS, encodable
 from tests.user_errors import printed_code
 from tests.warm_python import warm_python
@@ -21,7 +22,7 @@ PYTHON = python("eval")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="the eval environment is not built (envs/build.py eval)"),
+    needs.environments("eval"),
 ]
 # completion, how it ended, verdict, verdict when a last number counts too
 CASES = [

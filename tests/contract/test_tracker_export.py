@@ -12,13 +12,14 @@ import pytest
 from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import import_log
+from tests import needs
 from tests.warm_python import warm_python
 
 PYTHON = python("verl")
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
-    pytest.mark.skipif(not PYTHON.exists(), reason="verl's environment is not built (envs/build.py verl)"),
+    needs.environments("verl"),
 ]
 # The CSV is what the service's `run.history()` gives of the records in the offline file.
 SCRIPT = """

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts import tables
-from envs.build import folder as environment
+from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
 from tests.warm_python import warm_python
 
@@ -23,8 +23,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not (environment("trl", "cpu") / ".stamp").is_file():
-        pytest.skip("environment trl is not built; make test builds it")
+    needs.skip_without("trl")
     return tiny_project.make(
         tmp_path_factory.mktemp("trl"),
         "trl",

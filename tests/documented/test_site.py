@@ -14,6 +14,7 @@ from contracts.run_file import ROOT
 from docs.generator import glossary
 from docs.generator.reference import write
 from envs.build import python
+from tests import needs
 
 PYTHON = python("docs")
 KINDS = {"tutorials", "how-to", "reference", "explanation", "results"}
@@ -25,7 +26,7 @@ def test_every_page_has_a_kind() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PYTHON.exists(), reason="docs's environment is not built; make docs builds it")
+@needs.environments("docs")
 def test_the_site_is_built_without_warnings_and_asks_the_network_for_nothing(tmp_path: Path) -> None:
     write(ROOT / "work" / "docs" / "reference")
     options = ["--config-file", ROOT / "mkdocs.yml", "--site-dir", tmp_path]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envs.build import folder as environment
+from tests import needs
 from tests.faults import bed
 from tests.faults.book import Book
 
@@ -24,16 +24,13 @@ def book() -> Iterator[Book]:
 
 @pytest.fixture(scope="session")
 def light(tmp_path_factory: pytest.TempPathFactory) -> bed.Bed:
-    if not (environment("eval", "cpu") / ".stamp").is_file():
-        pytest.skip("environment eval is not built; make test builds it")
+    needs.skip_without("eval")
     return bed.Bed(bed.light_project(tmp_path_factory.mktemp("light")))
 
 
 @pytest.fixture(scope="session")
 def line(tmp_path_factory: pytest.TempPathFactory) -> bed.Bed:
-    for name in ("trl", "eval"):
-        if not (environment(name, "cpu") / ".stamp").is_file():
-            pytest.skip(f"environment {name} is not built; make test builds it")
+    needs.skip_without("trl", "eval")
     return bed.Bed(bed.line_project(tmp_path_factory.mktemp("line")))
 
 

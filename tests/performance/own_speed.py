@@ -33,7 +33,7 @@ from analysis.benchmark.own_speed import Row
 from analysis.load_results import load_results
 from analysis.statistics import mean_intervals
 from contracts import paths, provenance, tables
-from envs import build
+from envs import build, pins
 from eval import vllm_settings
 from eval.statistics import Estimate
 from grading import Item, grade
@@ -47,18 +47,19 @@ MIRROR = ROOT / "../shared/data"
 GENERATIONS = MIRROR / "generations/qwen2.5-math-1.5b-instruct"
 BENCHMARKS, PROBLEMS, COMPLETIONS, MAX_TOKENS, CONTEXT = ("gsm8k", "math500"), 200, 2, 512, 4096
 EVERY = 4  # of the real answers, one is graded
-OTHER_WORK = 0.1  # of the cores' time, and more is told of the machine
+OTHER_WORK = 0.1  # share of the cores' time from which on a row says that the machine had other work
 
 BARE_VLLM = """
 import json, sys
 from pathlib import Path
 import pyarrow.parquet as pq
 from vllm import LLM, SamplingParams
-model, samples, most, context, engine = sys.argv[1:]
-prompts = [p for f in sorted(Path(samples).glob("*.parquet")) for p in pq.read_table(f)["prompt"].to_pylist()]
+model, samples, max_tokens, context, engine = sys.argv[1:]
+tables = map(pq.read_table, sorted(Path(samples).glob("*.parquet")))
+prompts = [prompt for table in tables for prompt in table["prompt"].to_pylist()]
 llm = LLM(model, max_model_len=int(context), **json.loads(engine))
-made = llm.generate(prompts, SamplingParams(temperature=0.0, max_tokens=int(most)), use_tqdm=False)
-(Path(samples) / "bare.json").write_text(json.dumps([o.outputs[0].text for o in made]))
+answers = llm.generate(prompts, SamplingParams(temperature=0.0, max_tokens=int(max_tokens)), use_tqdm=False)
+(Path(samples) / "bare.json").write_text(json.dumps([answer.outputs[0].text for answer in answers]))
 """
 BARE_REPORT = """
 import sys
@@ -89,8 +90,7 @@ def environment_build(folder: Path) -> Pair:
     """The documentation's environment: from its lock with hashes, beside `uv pip sync` of the same versions."""
     lock, uv = build.lock_file("docs", "cpu"), build.uv()
     versions = folder / "versions.lock"
-    lines = (line.partition(" --hash")[0] for line in lock.read_text(encoding="utf-8").splitlines())
-    versions.write_text("\n".join(lines) + "\n")
+    versions.write_text("".join(f"{name}=={version}\n" for name, version in pins.locked_versions(lock).items()))
 
     def crosszero() -> None:
         shutil.rmtree(folder / "env", ignore_errors=True)

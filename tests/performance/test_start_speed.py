@@ -14,6 +14,7 @@ from contracts import run_file
 from envs.build import python
 from eval import vllm_settings
 from frameworks import adapter
+from tests import needs
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.slow
@@ -42,8 +43,7 @@ def packages() -> dict[str, tuple[tuple[str, ...], dict[str, str]]]:
 def test_packages_of_an_environment(benchmark, environment: str) -> None:
     """Imported once, and forked: what a job of a workflow saves."""
     program = python(environment)
-    if not program.exists():
-        pytest.skip(f"the {environment} environment is not built (envs/build.py {environment})")
+    needs.skip_without(environment)
     modules, settings = packages()[environment]
     command_line = [str(program), "-c", START, *modules]
 

@@ -17,7 +17,7 @@ import yaml
 from cluster import preflight, slurm
 from cluster.job_resources import Need
 from contracts.run_file import ROOT
-from envs.build import folder as environment
+from tests import needs
 from tests.slurm import accounting, daemons
 from tests.slurm.small_workflow import start, tries
 from tests.workflow import miniature
@@ -82,8 +82,7 @@ def test_thirty_jobs_where_three_may_be_submitted(
 
 def test_efficiency(running: daemons.Cluster, tmp_path: Path) -> None:
     """Jobs of the real workflow, and the page about them."""
-    if not (environment("trl", "cpu") / ".stamp").is_file():
-        pytest.skip("environment trl is not built; make test builds it")
+    needs.skip_without("trl")
     project = miniature.copy(tmp_path)
     (project / "slurm").symlink_to("profiles/slurm")
     path = f"{Path(sys.executable).parent}:{running.environment['PATH']}"

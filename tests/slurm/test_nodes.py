@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT
-from envs.build import folder as environment
 from envs.build import python
 from system import subreaper
+from tests import needs
 from tests.slurm import daemons
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
@@ -33,8 +33,7 @@ print("GPUS", sorted(gpu for _, _, gpu in used), flush=True)
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[daemons.Cluster]:
-    if not (environment("verl", "cpu") / ".stamp").is_file():
-        pytest.skip("environment verl is not built; make test builds it")
+    needs.skip_without("verl")
     with daemons.cluster(2, gpus=2) as cluster:
         yield cluster
 

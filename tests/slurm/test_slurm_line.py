@@ -19,7 +19,7 @@ import pytest
 
 from cluster import interrupt
 from contracts import tables
-from envs.build import folder as environment
+from tests import needs
 from tests.slurm import daemons
 from tests.slurm.small_workflow import flaky_sbatch
 from tests.workflow import miniature
@@ -38,9 +38,7 @@ PROBLEMS, REPEATS, BENCHMARKS = 12, 8, 2
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the miniature project, set up for a small cluster."""
-    for name in ("trl", "eval"):
-        if not (environment(name, "cpu") / ".stamp").is_file():
-            pytest.skip(f"environment {name} is not built; make test builds it")
+    needs.skip_without("trl", "eval")
     folder = miniature.copy(tmp_path_factory.mktemp("project"))
     (folder / "slurm").symlink_to("profiles/slurm")
     profile = folder / "profiles" / "slurm" / "config.yaml"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from contracts import tables
-from envs.build import folder as environment
+from tests import needs
 from tests.contract import tiny_project
 from tests.slurm import daemons
 
@@ -52,8 +52,7 @@ def state_of(cluster: daemons.Cluster, project: Path, line: str, minutes: int) -
 
 @pytest.mark.parametrize("framework", sorted(SHARDS))
 def test_grpo_on_two_nodes(framework: str, tmp_path: Path) -> None:
-    if not (environment(framework, "cpu") / ".stamp").is_file():
-        pytest.skip(f"environment {framework} is not built; make test builds it")
+    needs.skip_without(framework)
     project = tiny_project.make(tmp_path, framework, "grpo", **CHANGES)
     options = ["--problems", "problems.parquet", "--output", "log.parquet", "--rollouts", "rollouts.parquet"]
     line = " ".join(map(str, tiny_project.command(project, "train", *options, framework=framework)))

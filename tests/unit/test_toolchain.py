@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from contracts.run_file import ROOT, Run
-from envs import build
+from envs import build, pins
 from eval import vllm_settings
 from frameworks import trainer_environment
 from tests import loaded_runs
@@ -23,14 +23,10 @@ BARE = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
 ASK = "import json; from system import toolchain; print(json.dumps(toolchain.environment()))"
 
 
-def pinned(lock: Path) -> dict[str, str]:
-    return dict(line.split()[0].split("==") for line in lock.read_text().splitlines())
-
-
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: str(lock.parent.name))
 def test_the_compiler_is_of_the_same_cuda_as_the_headers(lock: Path) -> None:
     """A newer nvcc refuses them: "CUDA compiler and CUDA toolkit headers are incompatible"."""
-    versions = pinned(lock)
+    versions = pins.locked_versions(lock)
     headers = versions["nvidia-cuda-runtime"].rpartition(".")[0]
     for package in ("nvidia-cuda-nvcc", "nvidia-cuda-crt", "nvidia-nvvm", "nvidia-cuda-cccl"):
         assert versions[package].startswith(f"{headers}."), f"{package} {versions[package]} beside headers of {headers}"
@@ -40,7 +36,9 @@ def test_the_compiler_is_of_the_same_cuda_as_the_headers(lock: Path) -> None:
 def test_flash_attention_is_locked_with_what_it_is_compiled_with(name: str) -> None:
     lock = build.lock_file(name, "cuda")
     assert lock.with_suffix(".late").read_text().split() == ["flash-attn"]
-    assert {"flash-attn", "torch", "wheel", "setuptools", "ninja", "packaging", "psutil"} <= pinned(lock).keys()
+    assert {"flash-attn", "torch", "wheel", "setuptools", "ninja", "packaging", "psutil"} <= pins.locked_versions(
+        lock
+    ).keys()
 
 
 def environment_with_cuda(folder: Path) -> Path:

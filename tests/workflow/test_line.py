@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from envs.build import folder as environment
-from tests import budgets
+from tests import budgets, needs
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -29,9 +28,7 @@ BENCHMARKS, PROBLEMS, REPEATS = ("arithmetic_expressions", "arithmetic_words"), 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    for name in ("trl", "eval"):
-        if not (environment(name, "cpu") / ".stamp").is_file():
-            pytest.skip(f"environment {name} is not built; make test builds it")
+    needs.skip_without("trl", "eval")
     yield miniature.copy(tmp_path_factory.mktemp("project"))
 
 

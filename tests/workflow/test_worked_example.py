@@ -9,7 +9,7 @@ import pytest
 
 from contracts import tables
 from contracts.run_file import ROOT
-from envs.build import folder as environment
+from tests import needs
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -31,9 +31,7 @@ def test_contributing_names_the_files_of_the_example() -> None:
 
 @pytest.mark.long
 def test_a_task_is_trained_evaluated_and_reported_with_the_files_of_the_example_alone(tmp_path: Path) -> None:
-    for name in ("trl", "eval"):
-        if not (environment(name, "cpu") / ".stamp").is_file():
-            pytest.skip(f"environment {name} is not built; make test builds it")
+    needs.skip_without("trl", "eval")
     project = miniature.copy(tmp_path)
     for file in FILES:
         (project / file).parent.mkdir(parents=True, exist_ok=True)
