@@ -13,6 +13,7 @@ from typing import Any
 import claim_worlds
 import numpy as np
 import pandas as pd
+import planted_runs
 import pytest
 from report_runs import graded_row, log_row, make_run
 from synthetic_results import write_run
@@ -323,14 +324,14 @@ def _read_steps(one: dict[str, Any]) -> tuple[dict[str, list[int]], dict[str, in
     return {name: sorted(own) for name, own in steps.items()}, last
 
 
-def _planted(one: dict[str, Any], world: Mapping[str, claim_worlds.Run]) -> Runs:
+def _planted(one: dict[str, Any], world: Mapping[str, planted_runs.Run]) -> Runs:
     steps, last = _read_steps(one)
     benchmarks = sorted({rule["benchmark"] for rule in one["rules"] if "benchmark" in rule}) or ["sums", "proofs"]
     assert world.keys() == steps.keys()
-    return runs_by_name(claim_worlds.stored_runs(world, steps, last, benchmarks))
+    return runs_by_name(planted_runs.stored_runs(world, steps, last, benchmarks))
 
 
-def _verdict(one: dict[str, Any], world: Mapping[str, claim_worlds.Run]) -> Finding:
+def _verdict(one: dict[str, Any], world: Mapping[str, planted_runs.Run]) -> Finding:
     return finding(one, _planted(one, world), "full")
 
 
