@@ -1,14 +1,13 @@
-r"""Sets of real numbers: intervals, unions, conditions and set-builders, compared with their open and closed ends."""
+"""Sets of real numbers: intervals, unions, conditions and set-builders, read with their open and closed ends."""
 
 from __future__ import annotations
 
 import itertools
 import re
 from decimal import Decimal
-from fractions import Fraction
 from typing import NamedTuple
 
-from tasks.math_answers import closed_forms, equations, formulas, values_at_points
+from tasks.math_answers import closed_forms, formulas, values_at_points
 from tasks.math_answers.exact_comparison import normalise
 
 SYMBOL = r"(?:[a-zA-Z]|\\(?!in(?:fty)?\b|pi\b|le|ge|lt|gt|ne|cup)[a-zA-Z]+)'?(?:_(?:\w|\{\w+\}))?"
@@ -18,7 +17,7 @@ _UNEQUAL = re.compile(
 )
 _POINT = re.compile(rf"\s*({SYMBOL})\s*=([^<>=]+)")
 _MEMBER = re.compile(rf"\s*{SYMBOL}\s*\\in(?![a-zA-Z])")
-_BUILDER = re.compile(
+BUILDER = re.compile(
     rf"\\\{{\s*{SYMBOL}\s*(?:\\in\s*(?:\\mathbb\s*\{{R\}}|\\mathbb\s*R|\\R|R)\s*)?(?:\\mid(?![a-zA-Z])|\||:|\\colon)(.+)\\\}}"
 )
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|\\(?:lor|vee|cup)(?![a-zA-Z])|(?<![a-zA-Z\\])or(?![a-zA-Z])")
@@ -43,10 +42,6 @@ _COMMA = re.compile(r",(?![^(\[{]*[)\]}])")  # outside brackets
 _SIDES = re.compile(rf"{_RELATION.pattern}|{_OR.pattern}|{_AND.pattern}|,")
 _WITHOUT = re.compile(r"\s*(?:\\setminus|\\backslash|\\smallsetminus|(?<=[}R)\]])\s*-)\s*(?=\\\{|[(\[])")
 _INFINITY = Decimal("Infinity")
-_LETTER = re.compile(r"\\[a-zA-Z]+(?:_(?:\w|\{\w+\}))?|[a-zA-Z](?:_(?:\w|\{\w+\}))?")
-_NEAR = Fraction(1, 10**12)  # beside an end, where a condition is tried
-_LONGEST_WITH_PARAMETERS, _MOST_ENDS = 200, 20  # characters; so that the work is bounded
-_VALID_POINTS = 3  # values of parameters at which sets have to agree
 
 
 class Interval(NamedTuple):
@@ -76,7 +71,8 @@ def _interval_between(low: str, open_low: bool, high: str, open_high: bool) -> l
     return [one] if first < last or (first == last and not (open_low or open_high)) else None
 
 
-def _is_same_end(one: Decimal, other: Decimal) -> bool:
+def is_same_end(one: Decimal, other: Decimal) -> bool:
+    """Whether two ends are the same number, up to the rounding of their last digits."""
     return one == other or (one.is_finite() and other.is_finite() and abs(one - other) < Decimal("1e-25") * abs(one))
 
 
@@ -175,7 +171,7 @@ def _all_except(points: str) -> list[Interval] | None:
 
 def _read_part(text: str) -> list[Interval] | None:
     text = _OVER_REALS.sub("", text.strip())
-    if match := _BUILDER.fullmatch(text):
+    if match := BUILDER.fullmatch(text):
         return read_intervals(match[1])
     if _ALL_REALS.fullmatch(text):
         return [Interval(-_INFINITY, True, _INFINITY, True)]
@@ -214,12 +210,12 @@ def _read_part(text: str) -> list[Interval] | None:
     return _read_condition(text)
 
 
-def _count_symbols(text: str) -> int:
+def count_symbols(text: str) -> int:
     """On how many numbers the conditions of a text are."""
     return len({side for part in _SIDES.split(text) if re.fullmatch(SYMBOL, side := part.strip())})
 
 
-def _stated_symbols(text: str) -> set[str]:
+def stated_symbols(text: str) -> set[str]:
     """The symbols that an answer says something about; the one of a set-builder is its own."""
     if text.lstrip()[:2] == "\\{":
         return set()
@@ -231,7 +227,7 @@ def _stated_symbols(text: str) -> set[str]:
 def read_intervals(text: str) -> list[Interval] | None:
     """The disjoint intervals of a set of numbers, in order; None for anything else."""
     intervals: list[Interval] = []
-    if _count_symbols(text) > 1:
+    if count_symbols(text) > 1:
         return None
     member = _MEMBER.match(text)
     parts = _OR.split(text[member.end() :] if member else text)
@@ -239,7 +235,7 @@ def read_intervals(text: str) -> list[Interval] | None:
         members = _read_part(part)
         if members is None and len(parts) > 1 and (match := _POINT.fullmatch(part)):
             value = _end_value(match[2])
-            if value is not None and _stated_symbols(text) <= {match[1]}:
+            if value is not None and stated_symbols(text) <= {match[1]}:
                 members = [Interval(value, False, value, False)]
         if members is None:
             return None
@@ -258,101 +254,3 @@ def _merged(intervals: list[Interval]) -> list[Interval]:
         else:
             merged.append(one)
     return merged
-
-
-def is_ambiguous(text: str) -> bool:
-    """Whether a text may as well be a point or a list: `(2, 5)`, `{1}`."""
-    text = text.strip()
-    if re.search(r"\\(?:cup|cap|setminus)(?![a-z])", text):
-        return False
-    is_pair = text[:1] == "(" and text[-1:] == ")" and "infty" not in text
-    return is_pair or (text.startswith("\\{") and not _BUILDER.fullmatch(text))
-
-
-def compare(gold: str, answer: str) -> bool | None:
-    """Compare two sets of numbers, of which at least one is written as nothing else; None if one of them is no set."""
-    if is_ambiguous(gold) and is_ambiguous(answer):
-        return None
-    ours, theirs = read_intervals(gold), read_intervals(answer)
-    names = [_stated_symbols(text) for text in (gold, answer)]
-    if ours and theirs and names[0] and names[1] and names[0] != names[1]:
-        return False
-    if (ours is None) != (theirs is None):
-        solved = _solves(ours or theirs or [], answer if ours else gold, names[0 if ours else 1])
-        if solved is not None:
-            return solved
-    if ours is None and theirs is None:
-        return _compare_with_parameters(gold, answer)
-    if ours and _count_symbols(answer) > 1:
-        return False
-    if not ours or not theirs or (any(one.low == one.high for one in ours + theirs) and len(ours + theirs) == 2):
-        return None
-    return _is_same(ours, theirs)
-
-
-def _is_same(ours: list[Interval], theirs: list[Interval]) -> bool:
-    return len(ours) == len(theirs) and all(
-        (a.open_low, a.open_high) == (b.open_low, b.open_high)
-        and _is_same_end(a.low, b.low)
-        and _is_same_end(a.high, b.high)
-        for a, b in zip(ours, theirs, strict=True)
-    )
-
-
-def _solves(intervals: list[Interval], text: str, names: set[str]) -> bool | None:
-    """Whether intervals are what solves an inequality in one symbol, such as `x^2<4`; None for any other text.
-
-    Tried at the ends, just beside them, between and beyond them.
-    """
-    builder = _BUILDER.fullmatch(text)
-    relation = equations.read_relation(builder[1].strip() if builder else text, frozenset())
-    symbols = frozenset().union(*(side.symbols for side in relation.sides)) if relation else frozenset()
-    if relation is None or len(symbols) != 1 or "=" in relation.signs or len(intervals) > _MOST_ENDS:
-        return None
-    (symbol,) = symbols
-    if names and symbol not in names:
-        return False
-    ends = [Fraction(end) for one in intervals for end in (one.low, one.high) if end.is_finite()]
-    around = sorted(
-        {end + step for end in ends for step in (-100, -1, -_NEAR, 0, _NEAR, 1, 100)}
-        or {Fraction(n) for n in (-9, 0, 9)}
-    )
-    between = [low + (high - low) * Fraction(n, 97) for low, high in itertools.pairwise(around) for n in (13, 51, 90)]
-    for value in (*around, *between):
-        inside = any(_is_inside(value, one) for one in intervals)
-        if values_at_points.is_true_at({symbol: value}, relation.sides, relation.signs) != inside:
-            return False
-    return True
-
-
-def _is_inside(value: Fraction, one: Interval) -> bool:
-    low, high = (Fraction(end) if end.is_finite() else None for end in (one.low, one.high))
-    above = low is None or value > low or (value == low and not one.open_low)
-    return above and (high is None or value < high or (value == high and not one.open_high))
-
-
-def _compare_with_parameters(gold: str, answer: str) -> bool | None:
-    """Compare sets whose ends have symbols, such as `[-a,a]` and `|x| <= a`, at several values of these symbols."""
-    bracketed = [
-        text for text in (gold, answer) if text.strip()[:1] in "([" and text.strip()[-1:] in ")]" and "," in text
-    ]
-    if not bracketed or max(len(gold), len(answer)) > _LONGEST_WITH_PARAMETERS:
-        return None
-    parameters = sorted({name for text in bracketed for name in _LETTER.findall(text) if re.fullmatch(SYMBOL, name)})
-    agreeing = 0
-    for point in values_at_points.points(parameters) if parameters else ():
-        ours, theirs = (read_intervals(_with_values(text, point)) for text in (gold, answer))
-        if not ours or not theirs:
-            continue
-        if not _is_same(ours, theirs):
-            return None
-        agreeing += 1
-    return True if agreeing >= _VALID_POINTS else None
-
-
-def _with_values(text: str, point: dict[str, Fraction]) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[0]
-        return f"(\\frac{{{point[name].numerator}}}{{{point[name].denominator}}})" if name in point else name
-
-    return _LETTER.sub(value, text)

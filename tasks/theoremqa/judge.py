@@ -14,7 +14,7 @@ import math
 import re
 from typing import Any
 
-from tasks.math_answers import answer_parts, closed_forms, equations, formulas, units, values_at_points
+from tasks.math_answers import answer_parts, by_math_verify, closed_forms, equations, formulas, units, values_at_points
 from tasks.math_answers import judge as mathematics
 from tasks.math_answers.exact_comparison import normalise
 from tasks.math_answers.plain_notation import plain
@@ -80,7 +80,7 @@ def _parsed_value(text: str) -> float | None:
     formula = formulas.read(text)
     if formula and not formula.symbols:
         return values_at_points.number_value(formula)
-    parsed, _ = mathematics.parse_whole(text, mathematics.LONGEST_PARSED)
+    parsed, _ = by_math_verify.parse_whole(text, by_math_verify.LONGEST_PARSED)
     try:
         value = float(parsed.evalf(15))
     except Exception:  # sympy raises anything on what it cannot evaluate: no value

@@ -11,7 +11,7 @@ import sympy
 from grading import Item, grade
 from studies.grader_validation import pair_agreement
 from studies.grader_validation.answer_pairs import CLASSES, pairs
-from tasks.math_answers import judge
+from tasks.math_answers import by_math_verify
 
 PAIRS = pairs()
 WRITTEN = Path(__file__).with_name("answer_pairs.jsonl")  # by hand, before the judge was tried on them
@@ -128,5 +128,5 @@ def test_percents_with_any_release_of_math_verify(gold: str, answer: str, expect
 def test_an_unevaluated_hundredth_has_a_size() -> None:
     """As math-verify 0.9 parses percents."""
     percents = sympy.Mul(5, sympy.UnevaluatedExpr(sympy.Rational(1, 100)))
-    assert not judge._differ_relatively(sympy.Float("0.05"), percents)
-    assert judge._differ_relatively(sympy.Float("0.06"), percents)
+    assert not by_math_verify._differ_relatively(sympy.Float("0.05"), percents)
+    assert by_math_verify._differ_relatively(sympy.Float("0.06"), percents)
