@@ -1,9 +1,9 @@
 """Trains one stage by the framework's own command, to measure what our training adds to it.
 
 `python -m frameworks bare` calls `train`, for `crosszero benchmark --bare`. Settings, data, environment and the
-recipe's reward functions are those of our training, and so is what lets a framework run without a GPU. Left out are all
-that `frameworks/train_stage.py` does around the command, the record of rollouts, our timers and callbacks, and forks:
-each process is an interpreter of its own, as where a user starts the command.
+recipe's reward functions are those of our training, and so is what lets a framework run without a GPU. What
+`frameworks/train_stage.py` does around the command is left out; so are the record of rollouts, our timers and callbacks,
+and forks: each process is an interpreter of its own, as where a user starts the command.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis.results import RunResults
 from analysis.statistics import checkpoint_difference
-from conformance.compare import TOLERANCE
+from conformance.compare import tolerance
 from eval import statistics
 
 LABELS = {"True": "right", "False": "wrong"}
@@ -35,16 +35,17 @@ def changed_formulas(before: Path, after: Path) -> list[list[str]]:
     rows = []
     for _, row in both.iterrows():
         old, new = ([row[f"{part}_{side}"] for part in PARTS] for side in ("before", "after"))
-        if any(_differs(one, other) for one, other in zip(old, new, strict=True)):
+        rounding = tolerance(row["formula"])
+        if any(_differs(one, other, rounding) for one, other in zip(old, new, strict=True)):
             rows.append([str(row["formula"]), str(row["framework"]), _distance(old), _distance(new)])
     return rows
 
 
-def _differs(one: float, other: float) -> bool:
+def _differs(one: float, other: float, rounding: float) -> bool:
     """Whether only one of them is there, or they are further apart than rounding takes them."""
     if pd.isna(one) or pd.isna(other):
         return bool(pd.isna(one) != pd.isna(other))
-    return abs(one - other) > TOLERANCE
+    return abs(one - other) > rounding
 
 
 def _distance(parts: Sequence[float]) -> str:
