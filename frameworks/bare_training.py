@@ -2,8 +2,8 @@
 
 `python -m frameworks bare` calls `train`, for `crosszero benchmark --bare`. Settings, data, environment and the
 recipe's reward functions are those of our training, and so is what lets a framework run without a GPU. What
-`frameworks/train_stage.py` does around the command is left out; so are the record of rollouts, our timers and callbacks,
-and forks: each process is an interpreter of its own, as where a user starts the command.
+`frameworks/train_stage.py` does around the command is left out; so are the record of rollouts, our timers and
+callbacks, and forks: each process is an interpreter of its own, as where a user starts the command.
 """
 
 from __future__ import annotations
