@@ -49,10 +49,10 @@ small: base
 	@$(RUN) CROSSZERO_COMMAND="make $@" snakemake reproduce_all --quiet rules --config scale=small
 
 # A test file runs in one process, since its tests share what they made; slow files come first. Slurm's tests wait for most
-# of their time, and others for one process or another, so there are two processes more than cores where each has 5 GB.
+# of their time, and others for one process or another, so there are three processes more than cores where each has 4 GB.
 WORKERS = $(shell $(PYTHON) -c "import os; cores = len(os.sched_getaffinity(0)); \
     memory_gb = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') >> 30; \
-    print(min(cores + 2, max(cores, memory_gb // 5), 5))")
+    print(min(cores + 3, max(cores, memory_gb // 4), 5))")
 SIDE_BY_SIDE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 SOME = $(if $(ONLY),--only=$(ONLY)) $(PYTEST)

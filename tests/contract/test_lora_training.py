@@ -99,6 +99,7 @@ print(json.dumps([largest(exported[layer] - base[layer] - product), largest(prod
 """
 
 
+@pytest.mark.long
 def test_two_steps_through_verl_and_the_merged_checkpoint(tmp_path: Path) -> None:
     project, _ = trained(tmp_path, "verl")
     (actor,) = (project / tiny_project.WORK / "native" / "checkpoints").glob("global_step_2/actor")

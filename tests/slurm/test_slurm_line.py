@@ -24,7 +24,13 @@ from tests.slurm import daemons
 from tests.slurm.small_workflow import flaky_sbatch
 from tests.workflow import miniature
 
-pytestmark = [pytest.mark.slurm, pytest.mark.workflow, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.slurm_long,
+    pytest.mark.workflow,
+    pytest.mark.slow,
+    pytest.mark.usefixtures("slurm"),
+]
 RUN = f"demo/runs/{miniature.RUN}/seed-0"
 TARGETS = {
     "training": f"results/{RUN}/training_log.parquet",
@@ -137,7 +143,6 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 
 
-@pytest.mark.slurm_long
 def test_a_training_stops_in_time_and_its_next_job_resumes_it(project: Path, running: daemons.Cluster) -> None:
     """Two minutes are reserved for saving, so the first job (two minutes) stops after a step; the second has four."""
     other = TARGETS["training"].replace("seed-0", "seed-1")
@@ -150,7 +155,6 @@ def test_a_training_stops_in_time_and_its_next_job_resumes_it(project: Path, run
     assert log["step"] == list(range(1, miniature.STEPS + 1))
 
 
-@pytest.mark.slurm_long
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_cancels_and_says_so(project: Path, running: daemons.Cluster, times: int) -> None:
     process = start(project, running, TARGETS["training"].replace("seed-0", "seed-2"), seeds="[2]")
@@ -164,7 +168,6 @@ def test_ctrl_c_cancels_and_says_so(project: Path, running: daemons.Cluster, tim
     running.wait_for("the end of what was cancelled", lambda: not running_jobs(running))
 
 
-@pytest.mark.slurm_long
 def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: Path, running: daemons.Cluster) -> None:
     process = start(project, running, TARGETS["samples"])
     partial = f"work/{RUN}/samples/**/*.jsonl"
@@ -194,7 +197,6 @@ def test_the_submitting_snakemake_killed_and_a_node_lost_in_generation(project: 
         assert len({(row["problem_id"], row["repeat"]) for row in rows}) == len(rows) == PROBLEMS * REPEATS
 
 
-@pytest.mark.slurm_long
 def test_the_whole_line_with_refusals_and_a_controller_that_restarts(
     project: Path, running: daemons.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from tests.user_errors import printed_code
 
 pytestmark = pytest.mark.slow
 RUN = "openr1/math-7b/seed-0"
+COMMANDS = ["grade", "score", pytest.param("report", marks=pytest.mark.long)]  # ten seconds of a core
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def limited(limit: str, arguments: list[str]) -> subprocess.CompletedProcess[str
     return subprocess.run(shell, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", ["grade", "score", "report"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_file_lengths_ends_in_a_sentence_and_without_it_the_command_works(name: str, stored: Path) -> None:
     done = limited("-f 0", command(name, stored))
     assert done.returncode == 1 and printed_code(done.stderr) == "file-too-long" and done.stderr.count("\n") == 1, done
@@ -56,7 +57,7 @@ def test_a_limit_of_file_lengths_ends_in_a_sentence_and_without_it_the_command_w
     assert limited("-f unlimited", command(name, stored)).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["grade", "score", "report"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_limit_of_memory_ends_in_a_sentence_or_is_enough(name: str, stored: Path) -> None:
     done = limited("-v 1048576", command(name, stored))
     assert "Traceback" not in done.stderr

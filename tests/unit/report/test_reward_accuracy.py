@@ -361,7 +361,9 @@ def test_the_command_on_stored_results(
     ("shares", "exact", "slope"),
     [
         (EXACT_BETTER, CONTRADICTED, SUPPORTED),
-        ({**dict.fromkeys(EXACT_BETTER, 0.5), 7: 0.9}, SUPPORTED, CONTRADICTED),  # the noisiest reward is best
+        pytest.param(  # the noisiest reward is best
+            {**dict.fromkeys(EXACT_BETTER, 0.5), 7: 0.9}, SUPPORTED, CONTRADICTED, marks=pytest.mark.long
+        ),
         (dict.fromkeys(EXACT_BETTER, 0.5), CANNOT_TELL, CANNOT_TELL),
     ],
 )
