@@ -76,6 +76,26 @@ def test_a_line_gives_its_training_the_words_that_bash_gives(script: str) -> Non
     assert read(script, **{"1": ""}) == run(script)
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo train a > f; echo train b > f; bash f",
+        "echo train a > f; echo train b >> f; bash f; > f; echo train c >> f; bash f",
+        "printf 'train %s\\n' x y > f; cat <<E > f\ntrain z\nE\ncat >> f <<E\ntrain w\nE\nbash f",
+        "{ echo train a; echo train b; } > f; (echo train c) >> f; source ./f; true > f; bash f; train end",
+        "for n in 1 2; do echo train $n > f; done; bash f; for n in 1 2; do echo train $n >> f; done; . ./f",
+        "f() { echo train $1 >| g; }; f 1; f 2; bash g; echo train d 1> g; bash ./g; echo train e >> ./g; . ./g",
+        "printf '#!/bin/bash\\ntrain \"$@\"\\n' > ./g; chmod +x g; ./g 'a b' c",
+        "echo train w &> h; echo train v &>> h; bash h",
+    ],
+)
+def test_a_script_s_own_files_hold_what_was_written_last(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read(script) == run(script)
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}

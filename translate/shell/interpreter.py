@@ -7,6 +7,7 @@ leave different is unknown after them, and named wherever its value is needed.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from translate.shell.syntax import assigned, case, is_empty_list, joined, named,
 from translate.shell.values import (
     Outcome,
     State,
+    Value,
     as_written,
     is_unknown,
     stated_arguments,
@@ -33,6 +35,7 @@ from translate.shell.values import (
 MOST_STATEMENTS = 100_000
 MOST_ROUNDS = 1_000  # of one loop
 DEEPEST = 40  # scripts within scripts, and calls of functions
+_OWN = ("local", "declare", "typeset")  # in a function, these make a variable of its own
 _STATEMENTS_WITHIN = ("program", "compound_statement", "do_group", "else_clause")
 
 
@@ -90,7 +93,7 @@ class Interpreter(programs.Shell):
     def substituted(self, command: str) -> str | None:
         """The output of a command; None if a program would make it."""
         if match := re.fullmatch(r"\s*(?:<|cat\s)\s*(\S+)\s*", command):
-            text = self.state.files.get(self.expansion.text(match[1], quotes=True))
+            text = self.state.file(self.expansion.text(match[1], quotes=True))
             return None if text is None else text.rstrip("\n")
         before, outer, self.output = self.state, self.output, []
         self.state = self.state.copy()
@@ -178,17 +181,12 @@ class Interpreter(programs.Shell):
 
     def _run_redirected_statement(self, node: Node) -> Outcome:
         before, body = self.standard_input, node.child_by_field_name("body")
-        target = None
         for child in node.children:
             if child.type == "heredoc_redirect":
                 self.standard_input = self._heredoc(child)
-                target = next(
-                    (redirect_target(part) for part in child.children if part.type == "file_redirect"), target
-                )
             elif child.type == "herestring_redirect":
                 self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
-            elif child.type == "file_redirect" and text_of(child).lstrip("1")[:1] == ">":
-                target = redirect_target(child)
+        target = _written_file(node)
         outer, started = self.output, len(self.calls)
         if target is not None:
             self.output = []
@@ -197,7 +195,7 @@ class Interpreter(programs.Shell):
             if len(self.calls) > started:
                 self._refuse_placeholders(node)
             if target is not None:
-                self._write(self.expansion.text(target, quotes=True))
+                self._write(self.expansion.text(redirect_target(target), quotes=True), text_of(target))
         finally:
             self.standard_input, self.output = before, outer
         return outcome
@@ -214,10 +212,15 @@ class Interpreter(programs.Shell):
                     code="placeholder",
                 )
 
-    def _write(self, file: str) -> None:
-        lines = self.output or []
-        if lines and None not in lines and not file.startswith("/dev/"):
-            self.state.files[file] = self.state.files.get(file, "") + "".join(line or "" for line in lines)
+    def _write(self, file: str, redirection: str) -> None:
+        lines, appends = self.output or [], redirection.lstrip("1&").startswith(">>")
+        file, before = posixpath.normpath(file), (self.state.file(file) or "") if appends else ""
+        if file.startswith("/dev/"):
+            return
+        if None not in lines:
+            self.state.files[file] = before + "".join(line or "" for line in lines)
+        elif not appends:
+            self.state.files.pop(file, None)
 
     def _heredoc(self, node: Node) -> str:
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
@@ -243,8 +246,11 @@ class Interpreter(programs.Shell):
         refers = "n" in options and node.children[0].type != "export"
         is_plain = any(text_of(child) == "+n" for child in node.children)
         exports = node.children[0].type == "export" or "x" in options
+        is_local = self.state.hidden is not None and node.children[0].type in _OWN and "g" not in options
         for child in node.named_children:
             text, name = text_of(child), ""
+            if is_local and not refers and re.match(r"[A-Za-z_]\w*", text):
+                self._hide(re.split(r"\W", text)[0], [] if "a" in options else "")
             if is_plain:
                 self.state.references.pop(text.partition("=")[0], None)
             if refers and not text.startswith("-"):
@@ -470,6 +476,7 @@ class Interpreter(programs.Shell):
         """Follow a function of the script; its local variables are all of its own."""
         positional, self.state.positional = self.state.positional, arguments[1:]
         references, self.state.references = self.state.references, dict(self.state.references)
+        hidden, self.state.hidden = self.state.hidden, {}
         self.depth += 1
         try:
             if self.depth > DEEPEST:
@@ -477,8 +484,30 @@ class Interpreter(programs.Shell):
             outcome = self.run(self.state.functions[arguments[0]])
         finally:
             self.depth -= 1
-            self.state.positional, self.state.references = positional, references
+            self._show_again()
+            self.state.positional, self.state.references, self.state.hidden = positional, references, hidden
         return Outcome(outcome.status, "exit" if outcome.flow == "exit" else "")
+
+    def _hide(self, name: str, value: Value) -> None:
+        """Give a function a variable of its own."""
+        if self.state.hidden is not None and name not in self.state.hidden:
+            self.state.hidden[name] = self.state.variables.get(name)
+            self.state.variables[name] = value
+
+    def _show_again(self) -> None:
+        """Give the variables that a function had of its own the values that they have outside."""
+        for name, value in (self.state.hidden or {}).items():
+            if value is None:
+                self.state.variables.pop(name, None)
+            else:
+                self.state.variables[name] = value
+
+
+def _written_file(node: Node) -> Node | None:
+    """The last redirection of a statement's output to a file."""
+    parts = [part for child in node.children for part in [child, *(child.children if "heredoc" in child.type else [])]]
+    written = [part for part in parts if part.type == "file_redirect" and text_of(part).lstrip("1&")[:1] == ">"]
+    return written[-1] if written else None
 
 
 def _names_of_settings(arguments: list[str]) -> list[str]:

@@ -52,6 +52,10 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
     if name in _RUNS_ELSEWHERE and shell.standard_input is not None:
         _follow(shell, shell.standard_input, None)
         return True
+    written = shell.state.file(arguments[0]) if "/" in arguments[0] else None
+    if written is not None:
+        _follow(shell, written, arguments[1:])
+        return True
     if name not in _READS_SCRIPTS:
         return False
     rest = arguments[1:]
@@ -69,7 +73,7 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
 
 def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
     file = next((word for word in arguments if not word.startswith("-")), "")
-    text = shell.state.files.get(file)
+    text = shell.state.file(file)
     beside = shell.folder / as_written(file)
     if text is None and file.endswith((".sh", ".bash", ".slurm", ".env")) and beside.is_file():
         text = beside.read_text(encoding="utf-8")
@@ -101,8 +105,9 @@ def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
     for number, word in enumerate(arguments[1:], 1):
         if word.rpartition("/")[2] in SHELLS and starts_a_shell(shell, arguments[number:]):
             return Outcome()
-        if word in shell.state.files and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
-            _follow(shell, shell.state.files[word], arguments[number + 1 :])
+        text = shell.state.file(word)
+        if text is not None and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
+            _follow(shell, text, arguments[number + 1 :])
             return Outcome()
         if re.search(r"\s", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
             _follow(shell, as_written(word), None)
@@ -167,7 +172,7 @@ def _whole_number(text: str) -> int:
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
-    texts = [shell.state.files.get(word) for word in arguments[1:]] or [shell.standard_input]
+    texts = [shell.state.file(word) for word in arguments[1:]] or [shell.standard_input]
     if shell.output is not None:
         shell.output += texts
     return Outcome()

@@ -77,7 +77,9 @@ def assigned(node: Node) -> str:
 
 def redirect_target(node: Node) -> str:
     """The word that a redirection goes to."""
-    return joined([child for child in node.children if child.type not in (">", ">>", "file_descriptor", ">&", "&>")])[0]
+    return joined(
+        [child for child in node.children if child.type not in (">", ">>", ">|", "file_descriptor", ">&", "&>", "&>>")]
+    )[0]
 
 
 def case(item: Node) -> tuple[list[str], list[Node]]:

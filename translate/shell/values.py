@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -89,6 +90,7 @@ class State:
     positional: list[str] | None = None  # None: those of the script, which nobody says
     files: dict[str, str] = field(default_factory=dict)  # that the script has written
     references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
+    hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
 
     def copy(self) -> State:
@@ -100,13 +102,18 @@ class State:
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
             positional=None if self.positional is None else list(self.positional), files=dict(self.files),
             causes=dict(self.causes), references=dict(self.references),
+            hidden=None if self.hidden is None else dict(self.hidden),
         )  # fmt: skip
+
+    def file(self, name: str) -> str | None:
+        """What the script has written to a file; None: nothing that is known."""
+        return self.files.get(posixpath.normpath(name))
 
     def take(self, other: State) -> None:
         """Become another state."""
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
-        self.references = other.references
+        self.references, self.hidden = other.references, other.hidden
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -205,6 +212,7 @@ class State:
         self.exported |= other.exported
         self.functions = other.functions | self.functions
         self.files = other.files | self.files
+        self.hidden = None if self.hidden is None else (other.hidden or {}) | self.hidden
         if one.positional != other.positional:
             self.positional = None
 
