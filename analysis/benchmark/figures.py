@@ -10,7 +10,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from analysis.benchmark.groups import Group
-from analysis.benchmark.trainings import ONCE
 from analysis.measures import phases
 from analysis.pages import figure_style
 
@@ -62,7 +61,7 @@ def plot_step_by_phase(groups: Sequence[Group], folder: Path) -> str:
                 axes.barh(row, value, left=left, color=phases.colour(phase), height=0.7, linewidth=0)
                 left += max(value, 0.0)
                 drawn.add(phases.kind(phase))
-    for axes, label in zip(panels, ("seconds of a step", f"seconds: {' and '.join(ONCE)}"), strict=True):
+    for axes, label in zip(panels, ("seconds of a step", "seconds, once"), strict=True):
         axes.set_yticks(range(len(groups)), [figure_style.broken(group.name) for group in reversed(groups)])
         axes.set_xlabel(label)
         axes.grid(visible=False, axis="y")
