@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from system.errors import UserError
 from tests.budgets import examples
 from tests.user_errors import refused
 from translate.script_commands import training_commands
@@ -227,3 +230,36 @@ def test_scripts_that_a_script_writes_or_calls_are_read(tmp_path: Path) -> None:
     script = "export X=1\nbash inner.sh file\ncat > job.sh <<EOF\ntrain job=$X\nEOF\nsbatch job.sh"
     commands = [one.arguments for one in training_commands(script, ENTRY, {}, tmp_path)]
     assert commands == [["from=file", "x=1"], ["job=1"]]
+
+
+LEFT_ON_THE_WAY = [
+    "N=1; while true; do case $U in x) break;; esac; N=2; break; done; train $N a",
+    "N=1; for i in 1 2 3; do [ $U = x ] && continue; N=$i; done; train $N $i",
+    "N=1; for i in 1 2 3; do if [ $U = x ]; then break; fi; N=$i; done; train $N",
+    "N=1; i=0; while [ $i -lt 3 ]; do i=$((i + 1)); if [ $U = x ]; then continue; fi; N=$i; done; train $N",
+    "N=1; until [ $U = x ]; do N=2; break; done; train $N b; train c",
+    "for i in 1 2; do for j in 3 4; do [ $U = x ] && break; N=$j; done; M=$i; done; train ${N:-0} $M",
+    "A=(1); for i in 2 3; do [ $U = x ] && continue; A+=($i); done; train a ${A[0]}",
+    "set -- p q r; while [ $# -gt 0 ]; do case $U in x) break;; esac; shift; done; train $# b",
+]
+
+
+@pytest.mark.parametrize("script", LEFT_ON_THE_WAY)
+def test_what_nobody_says_to_leave_a_loop_decides_nothing_in_silence(script: str) -> None:
+    ran = {value: run(script, U=value) for value in "xy"}
+    assert {value: read(script, U=value) for value in "xy"} == ran
+    with contextlib.suppress(UserError):
+        calls = read(script)
+        assert [len(call) for call in calls] == [len(call) for call in ran["x"]]
+        for read_word, *ran_words in zip(*map(itertools.chain.from_iterable, (calls, *ran.values())), strict=True):
+            assert {read_word} == set(ran_words) or read_word.startswith("$"), (read_word, ran_words)
+
+
+PARSING = "while [[ $# -gt 0 ]]; do case $1 in --m) M=$2; shift 2;; -h) exit 0;; *) break;; esac; done; "
+
+
+def test_a_loop_over_arguments_that_nobody_says_does_not_end_the_script() -> None:
+    script = f"{PARSING}train n=8 m=$M"
+    ((first, second),) = read(script)
+    assert first == "n=8" and second.startswith("m=$M")
+    assert read(script, **{"1": "--m", "2": "q"}) == run(script, "--m", "q") == [["n=8", "m=q"]]

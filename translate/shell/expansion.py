@@ -255,7 +255,7 @@ class Expansion:
         if name in ("@", "*"):
             return self.together(self.state.positional or [])
         if name == "#":
-            return unknown(written) if self.state.positional is None else str(len(self.state.positional))
+            return unknown(written, "1") if self.state.positional is None else str(len(self.state.positional))
         value = self.state.text(name)
         return unknown(written) if value is None else value
 

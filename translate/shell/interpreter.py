@@ -34,7 +34,9 @@ from translate.shell.values import (
 
 MOST_STATEMENTS = 100_000
 MOST_ROUNDS = 1_000  # of one loop
+MOST_UNDECIDED_ROUNDS = 10
 DEEPEST = 40  # scripts within scripts, and calls of functions
+_LEAVES = re.compile(r"\b(?:break|continue)\b")
 _OWN = ("local", "declare", "typeset")  # in a function, these make a variable of its own
 _STATEMENTS_WITHIN = ("program", "compound_statement", "do_group", "else_clause")
 
@@ -63,6 +65,7 @@ class Interpreter(programs.Shell):
     statements: int = 0
     depth: int = 0
     undecided: list[str] = field(default_factory=list)  # variables that the last condition needs
+    leaving: list[str] | None = None  # those that decide whether this round of a loop is left on the way
     rows: list[int] = field(default_factory=lambda: [1])  # the script's line by line of what is parsed
 
     def __post_init__(self) -> None:
@@ -344,8 +347,9 @@ class Interpreter(programs.Shell):
         flows = {outcome.flow for outcome, _, _ in going_on}
         statuses = {outcome.status for outcome, _, _ in going_on}
         self.undecided = names
-        flow = first[0].flow if len(flows) == 1 else "break" if "break" in flows else ""
-        return Outcome(first[0].status if len(statuses) == 1 else None, flow)
+        if len(flows) > 1:  # some leave a loop's round
+            self.leaving = [*(self.leaving or []), *names]
+        return Outcome(first[0].status if len(statuses) == 1 else None, first[0].flow if len(flows) == 1 else "")
 
     def deciding(self, names: list[str]) -> list[str]:
         """The variables that a reader can say so that these are known."""
@@ -382,9 +386,12 @@ class Interpreter(programs.Shell):
             values = self.state.positional or []
         for value in values[:MOST_ROUNDS]:
             self.state.assign(text_of(name), value)  # type: ignore[arg-type]
-            outcome = self.run(body)  # type: ignore[arg-type]
+            before = self._before_round(body)  # type: ignore[arg-type]
+            outcome, names = self._round(body)  # type: ignore[arg-type]
             if outcome.flow in ("exit", "return"):
                 return outcome
+            if before and names is not None:
+                self.state.merge(before, self.state.copy(), names)
             if outcome.flow == "break":
                 break
         return Outcome()
@@ -401,16 +408,47 @@ class Interpreter(programs.Shell):
         for _ in range(MOST_ROUNDS):
             number = condition()
             if number is None:
-                return self.forked([lambda: self.run(body), Outcome], body)
+                return self._any_rounds(body)
             if not number:
                 return Outcome()
-            outcome = self.run(body)
+            before, start = self._before_round(body), len(self.calls)
+            outcome, names = self._round(body)
+            if before and names is not None:
+                self.state.take(before)
+                del self.calls[start:]
+                self.undecided = names
+                return self._any_rounds(body)
             if outcome.flow in ("exit", "return"):
                 return outcome
             if outcome.flow == "break":
                 return Outcome()
             self.expansion.number(after)
         return Outcome(flow="exit")  # a loop that waits for ever
+
+    def _before_round(self, body: Node) -> State | None:
+        """What holds before a round that may be left on the way."""
+        return self.state.copy() if _LEAVES.search(text_of(body)) else None
+
+    def _round(self, body: Node) -> tuple[Outcome, list[str] | None]:
+        """Follow a round of a loop; also the names that decide whether it is left on the way, None: no more is open."""
+        outer, self.leaving = self.leaving, None
+        outcome = self.run(body)
+        names, self.leaving = self.leaving, outer
+        return outcome, names
+
+    def _any_rounds(self, body: Node) -> Outcome:
+        """Follow a loop of which nobody says how often it runs, until another round changes nothing that is known."""
+        names = self.undecided
+        for count in range(MOST_UNDECIDED_ROUNDS):
+            before, start, self.undecided = self.state.copy(), len(self.calls), names
+            outcome = self.forked([lambda: self._round(body)[0], Outcome], body)
+            if outcome.flow in ("exit", "return"):
+                return outcome
+            is_same = (self.state.variables, self.state.positional) == (before.variables, before.positional)
+            if is_same or count == MOST_UNDECIDED_ROUNDS - 1:
+                break
+            del self.calls[start:]
+        return Outcome(None)
 
     def _run_while_statement(self, node: Node) -> Outcome:
         body, until = node.child_by_field_name("body"), text_of(node).startswith("until")

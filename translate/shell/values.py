@@ -30,9 +30,9 @@ WHITESPACE = " \t\n"
 MOST_CHARACTERS = 1_000_000  # of one variable; what doubles in a loop fills any memory
 
 
-def unknown(text: str) -> str:
-    """A value that only running would tell, as the script writes it."""
-    return f"{BEGIN}{as_written(text)}{END}"
+def unknown(text: str, name: str = "") -> str:
+    """A value that only running would tell, as the script writes it, and the name by which a reader can say it."""
+    return f"{BEGIN}{as_written(text)}{NAMED * bool(name)}{name}{END}"
 
 
 def is_unknown(value: str) -> bool:
