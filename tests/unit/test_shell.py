@@ -232,6 +232,8 @@ def test_scripts_that_a_script_writes_or_calls_are_read(tmp_path: Path) -> None:
     assert commands == [["from=file", "x=1"], ["job=1"]]
 
 
+CHAIN = "".join(f"a{n}=1; " for n in range(1, 16)) + "a16=2; "
+SHIFTS = "".join(f"a{n}=$a{n + 1}; " for n in range(1, 16))
 LEFT_ON_THE_WAY = [
     "N=1; while true; do case $U in x) break;; esac; N=2; break; done; train $N a",
     "N=1; for i in 1 2 3; do [ $U = x ] && continue; N=$i; done; train $N $i",
@@ -241,6 +243,9 @@ LEFT_ON_THE_WAY = [
     "for i in 1 2; do for j in 3 4; do [ $U = x ] && break; N=$j; done; M=$i; done; train ${N:-0} $M",
     "A=(1); for i in 2 3; do [ $U = x ] && continue; A+=($i); done; train a ${A[0]}",
     "set -- p q r; while [ $# -gt 0 ]; do case $U in x) break;; esac; shift; done; train $# b",
+    # a value that reaches the first of fifteen variables after as many rounds
+    f"{CHAIN}i=0; while true; do i=$((i + 1)); [ $U = x ] && [ $i = 5 ] && break; [ $i = 40 ] && break; {SHIFTS}done; "
+    "train $a1",
 ]
 
 

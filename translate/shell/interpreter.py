@@ -34,7 +34,6 @@ from translate.shell.values import (
 
 MOST_STATEMENTS = 100_000
 MOST_ROUNDS = 1_000  # of one loop
-MOST_UNDECIDED_ROUNDS = 10
 DEEPEST = 40  # scripts within scripts, and calls of functions
 _LEAVES = re.compile(r"\b(?:break|continue)\b")
 _OWN = ("local", "declare", "typeset")  # in a function, these make a variable of its own
@@ -438,16 +437,15 @@ class Interpreter(programs.Shell):
 
     def _any_rounds(self, body: Node) -> Outcome:
         """Follow a loop of which nobody says how often it runs, until another round changes nothing that is known."""
-        names = self.undecided
-        for count in range(MOST_UNDECIDED_ROUNDS):
-            before, start, self.undecided = self.state.copy(), len(self.calls), names
+        names, start = self.undecided, len(self.calls)
+        for _ in range(MOST_ROUNDS):
+            del self.calls[start:]
+            before, self.undecided = self.state.copy(), names
             outcome = self.forked([lambda: self._round(body)[0], Outcome], body)
             if outcome.flow in ("exit", "return"):
                 return outcome
-            is_same = (self.state.variables, self.state.positional) == (before.variables, before.positional)
-            if is_same or count == MOST_UNDECIDED_ROUNDS - 1:
+            if (self.state.variables, self.state.positional) == (before.variables, before.positional):
                 break
-            del self.calls[start:]
         return Outcome(None)
 
     def _run_while_statement(self, node: Node) -> Outcome:
