@@ -93,9 +93,7 @@ def _watch(plan: dict[str, Any], plan_file: Path, line: ProgressLine, stall_seco
     statuses: dict[int, int] = {}
     beats: dict[int, int] = {}
     quiet = {index: QuietTime(SECONDS_BETWEEN_LOOKS) for index in range(plan["processes"])}
-    temporary = private_folder.make(
-        private_folder.of_user(on_disk=True, longest=LONGEST_FOLDER) / f"vllm-{os.getpid()}"
-    )
+    temporary = private_folder.new("vllm", longest=LONGEST_FOLDER)
     try:
         running |= {index: _start(plan, plan_file, index, temporary) for index in range(plan["processes"])}
         while running:

@@ -166,7 +166,8 @@ def main() -> None:
     slurm_nodes.end_on_signals()
     scratch = arguments.scratch
     if scratch is None:
-        scratch = private_folder.of_user(on_disk=True) / f"ray-{os.environ.get('SLURM_JOB_ID', os.getpid())}"
+        job = os.environ.get("SLURM_JOB_ID")  # with its id in the name the path is the same on each node
+        scratch = private_folder.of_user(on_disk=True) / f"ray-{job}" if job else private_folder.new("ray")
     sys.exit(run_with_ray(arguments.command, arguments.nodes, arguments.gpus, arguments.cpus, scratch))
 
 

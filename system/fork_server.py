@@ -261,7 +261,7 @@ def serve(program: dict[str, Any]) -> NoReturn:
     from system import private_folder
 
     global _forks
-    folder = private_folder.make(private_folder.of_user(on_disk=True) / f"forks-{os.getpid()}")
+    folder = private_folder.new("forks")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
     listener.listen(DESCRIPTORS)

@@ -35,6 +35,16 @@ def of_user(*, on_disk: bool = False, longest: int = 1000) -> Path:
     return make(folder if len(str(folder)) <= longest else Path("/tmp") / name)
 
 
+def new(purpose: str, *, longest: int = 1000) -> Path:
+    """A new folder of this user on this machine; not named by a process id, which a killed process leaves behind.
+
+    Args:
+        purpose: what its name begins with.
+        longest: as for of_user.
+    """
+    return Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=of_user(on_disk=True, longest=longest)))
+
+
 def make(folder: Path) -> Path:
     """The folder, made with its parents for this user alone; raises UserError if what has its name fails the check."""
     for level in (*reversed(folder.parents), folder):

@@ -152,6 +152,14 @@ def test_a_folder_for_sockets_has_a_short_path(temporary: Path, monkeypatch: pyt
         shutil.rmtree(scratch)
 
 
+def test_what_a_killed_process_left_is_not_used_by_another_of_its_id(temporary: Path) -> None:
+    """Both have the same process id here; in the second, a socket of the first's name could not be bound."""
+    killed = private_folder.new("forks")
+    (killed / "socket").touch()
+    later = private_folder.new("forks")
+    assert later.parent == killed.parent and not list(later.iterdir()) and later.stat().st_mode & 0o777 == 0o700
+
+
 def test_what_a_killed_training_left_is_removed_without_following_links(temporary: Path, tmp_path: Path) -> None:
     scratch = trainer_environment.empty_scratch(temporary / "work")
     (tmp_path / "mine").write_text("precious")
