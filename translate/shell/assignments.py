@@ -21,7 +21,8 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
     elif key is not None:
         expansion.assign_element(name, key, expansion.text(written, quotes=True), bool(adds))
     else:
-        value = expansion.text(written, quotes=True)
+        home = re.compile(r"\A~(?=[/:]|\Z)" if re.search(r"['\"]", written) else r"(?:\A|(?<=:))~(?=[/:]|\Z)")
+        value = expansion.text(home.sub("$HOME", written), quotes=True)
         if adds and isinstance(before := state.value(name), list):
             state.assign(name, [(before or [""])[0] + value, *before[1:]])
         else:

@@ -18,6 +18,7 @@ _CLASSES = {
     "digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": " \t\n\r\f\v",
     "blank": " \t", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
+_BEFORE_HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
 _DEFAULTS = ("-", "=", "+", "?")
 
 
@@ -114,6 +115,9 @@ class Expansion:
             elif letter in "$`":
                 position = expansion_end(word, start)
                 self._add_unquoted(fields, word[start:position])
+            elif letter == "~" and _BEFORE_HOME.fullmatch(word[:start]) and word[start + 1 : start + 2] in ("", "/"):
+                position += 1
+                fields.add(self.expanded("$HOME"))
             else:
                 position += 1
                 fields.add(letter)

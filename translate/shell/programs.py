@@ -109,7 +109,7 @@ def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
         if text is not None and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
             _follow(shell, text, arguments[number + 1 :])
             return Outcome()
-        if re.search(r"\s", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
+        if re.search(r"\S\s+\S", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
             _follow(shell, as_written(word), None)
             return Outcome()
     return None
