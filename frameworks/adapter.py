@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -52,6 +52,8 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     servers: list[Command] = field(default_factory=list)  # started before it and ended after it
     scratch: Path | None = None  # folder outside the work folder, removed when the command ends
+    # Whether all that is wanted of a trainer that does not end at its last step is written; it is ended then.
+    finished: Callable[[], bool] | None = None
 
 
 class SettingsOfRuns(Protocol):

@@ -43,7 +43,8 @@ def judge(
     """The reward of each completion; each is recorded as a rollout, but in a bare training.
 
     Args:
-        questions: of each completion, as frameworks.training_prompts gives them.
+        questions: of each completion, as frameworks.training_prompts gives them; `copy` is a problem's number in a
+            training set that has it several times.
         prompts: what the model saw.
         completions: what it added.
         step: of the stage, from 1; None where the trainer does not say.
@@ -64,6 +65,7 @@ def judge(
             {
                 "step": step,
                 "problem_id": question["problem_id"],
+                "copy": question.get("copy", 0),
                 "prompt": prompt,
                 "completion": completion,
                 "reward": None if one.value is None else float(one.value),  # NumPy's numbers are not JSON

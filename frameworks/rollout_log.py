@@ -6,7 +6,8 @@ Each start of the trainer is an attempt with its own folder, and each process th
 `step` (of the stage), `problem_id`, `reward`, `parts` (what each of several rewards gave), `verdict`, `format_error`,
 `time` and, if the completion may be kept, `prompt` and `completion`. A hook that does not know its step writes null:
 these rows are assigned to steps by counting, in the order of their times, because a synchronous trainer judges equally
-many in every step.
+many in every step. With dynamic sampling it judges until as many groups as it trains on have a signal, so these are
+counted; a step's rows are all that were judged for it, those that were sampled in vain too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import os
 import secrets
 import time
 from bisect import bisect_right, insort
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -112,17 +112,33 @@ class Batch(NamedTuple):
 
     prompts: int
     samples: int  # of each prompt
+    resampled: bool = False  # groups without a signal are sampled again
 
     @classmethod
     def of_stage(cls, stage: Stage) -> Batch:
         """The batch that a stage samples in each step."""
         prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
-        return cls(prompts, stage.batch["samples_per_prompt"])
+        return cls(prompts, stage.batch["samples_per_prompt"], bool(stage.objective.get("dynamic_sampling")))
 
     def complete(self, rows: Sequence[Row]) -> bool:
         """Whether these are all rows of one step: the right number, in whole groups."""
-        groups = Counter(row["problem_id"] for row in rows).values()
-        return len(rows) == self.prompts * self.samples and all(count % self.samples == 0 for count in groups)
+        groups = [len(group) for group in _groups(rows)]
+        if any(count % self.samples for count in groups):
+            return False
+        if not self.resampled:
+            return len(rows) == self.prompts * self.samples
+        return sum(map(has_signal, _groups(rows))) >= self.prompts
+
+
+def score(reward: float | None, verdict: str | None) -> float:
+    """What OpenRLHF judges a group by: 1 for a right answer, else 0; the reward where no answer is judged."""
+    return float(reward or 0.0) if verdict is None else float(verdict == "correct")
+
+
+def has_signal(group: Sequence[Row]) -> bool:
+    """Whether OpenRLHF's dynamic sampling keeps a group: the mean of its scores is neither 0 nor 1."""
+    scores = [score(row["reward"], row["verdict"]) for row in group]
+    return 0 < sum(scores) / len(scores) < 1
 
 
 def _is_row(content: Row) -> bool:
@@ -147,6 +163,8 @@ def rows_by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[i
         batch: what each step judges.
     """
     by_step: dict[int, list[Row]] = {}
+    if batch.resampled and any(row["step"] is None for row in rows):
+        return _resampled_steps(rows, steps_before, batch)
     if any(row["step"] is None for row in rows):
         size = batch.prompts * batch.samples
         for index, row in enumerate(sorted(rows, key=lambda row: row["time"])):
@@ -154,6 +172,21 @@ def rows_by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[i
     else:
         for row in rows:
             by_step.setdefault(row["step"], []).append(row)
+    return by_step
+
+
+def _resampled_steps(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[int, list[Row]]:
+    """Rows by step; one ends with the last of the groups with a signal that it trains on."""
+    by_step: dict[int, list[Row]] = {}
+    step, kept, growing = steps_before + 1, 0, dict[Any, list[Row]]()
+    for row in sorted(rows, key=lambda row: row["time"]):
+        by_step.setdefault(step, []).append(row)
+        group = growing.setdefault(_group_name(row), [])
+        group.append(row)
+        if len(group) == batch.samples:
+            kept += has_signal(growing.pop(_group_name(row)))
+        if kept == batch.prompts:
+            step, kept = step + 1, 0
     return by_step
 
 
@@ -208,12 +241,16 @@ class LiveColumns:
 
 
 def step_columns(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Columns of contracts.tables.TRAINING_LOG from the rollouts of one complete step; none without rollouts."""
+    """Columns of contracts.tables.TRAINING_LOG from the rollouts of one complete step; none without rollouts.
+
+    With dynamic sampling zero_signal_rate is the share of groups that were sampled in vain.
+    """
     if not rows:
         return {}
     judged = [rewards.Reward(row["reward"], row["verdict"], row["format_error"]) for row in rows]
+    rewards_of_groups = [[row["reward"] for row in group] for group in _groups(rows)]
     deviation = _standard_deviation([one.value for one in judged if one.value is not None])
-    return {**verdict_rates(judged), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(_groups(rows))}
+    return {**verdict_rates(judged), "reward_std": deviation, "zero_signal_rate": zero_signal_rate(rewards_of_groups)}
 
 
 def reward_columns(rows: Sequence[Row], names: Sequence[str]) -> list[Row] | None:
@@ -262,10 +299,13 @@ def kept_rows(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: row["problem_id"])[:ROLLOUTS_PER_STEP]
 
 
-def _groups(rows: Sequence[Row]) -> Iterator[list[Any]]:
-    ordered = sorted(rows, key=lambda row: row["problem_id"])
-    for _, members in groupby(ordered, key=lambda row: row["problem_id"]):
-        yield [row["reward"] for row in members]
+def _group_name(row: Row) -> tuple[str, int]:
+    return row["problem_id"], row.get("copy", 0)
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    for _, members in groupby(sorted(rows, key=_group_name), key=_group_name):
+        yield list(members)
 
 
 def _standard_deviation(values: Sequence[float]) -> float | None:

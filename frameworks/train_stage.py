@@ -63,7 +63,7 @@ def train(arguments: argparse.Namespace) -> None:
         discard_if_changed(paths.work, inputs)
         try:
             command = launch_stage(framework, run, stage, paths, arguments.seed, stop, events_folder(arguments.output))
-            reached = framework.newest_checkpoint(run, stage, paths)
+            reached = min(framework.newest_checkpoint(run, stage, paths), stage.steps)
         except trainer_process.Collapsed as collapse:
             if not arguments.end_at_collapse:
                 raise
@@ -178,6 +178,11 @@ def stopped_early(run: Run, stage: Stage, reached: int) -> UserError:
     if slurm_nodes.job_end_time():
         sentence += ", in time before its job's end; the same command resumes it"
         return StoppedInTime(sentence, code="stopped-in-time", step=reached, steps=stage.steps)
+    if stage.objective.get("dynamic_sampling"):
+        sentence += (
+            ": too few of its prompts had both right and wrong answers; train on others, or without dynamic_sampling"
+        )
+        return UserError(sentence, code="too-few-kept-groups", step=reached, steps=stage.steps)
     sentence += " without an error; its output is in train.log, and the same command resumes it"
     return UserError(sentence, code="training-stopped-early", step=reached, steps=stage.steps)
 

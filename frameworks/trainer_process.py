@@ -37,6 +37,7 @@ QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is conside
 STEP_SECONDS = 600.0  # and one that makes no step for this long and for STEP_MEDIANS times the median step
 STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
+FINISHED_SECONDS = 1.0  # between looks whether a trainer that does not end at its last step is there
 END_SECONDS = 20.0  # between SIGTERM and SIGKILL
 LAST_LINES = 25
 PRINTED = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
@@ -81,7 +82,7 @@ class Monitor:
         except UserError as failure:
             trainer.end(failure)
             return
-        if metrics is None:
+        if metrics is None or self.progress.done >= self.steps:  # until it is ended, a trainer may make more steps
             return
         if broken := [key for key, value in metrics.items() if value is not None and not math.isfinite(value)]:
             step = self.progress.done + 1
@@ -116,7 +117,7 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
     recent: deque[str] = deque(maxlen=LAST_LINES)
     with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
         trainer = _Trainer(_start(command, file))
-        with trainer.ended_on_exit(), trainer.watched(servers, monitor.progress):
+        with trainer.ended_on_exit(), trainer.watched(servers, monitor.progress, command.finished):
             for line in trainer.output():
                 file.write(line)
                 file.flush()
@@ -124,7 +125,7 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
                 monitor.read(line, trainer)
             status = trainer.process.wait()
     reason = trainer.failure
-    if reason is None and status != 0:
+    if reason is None and status != 0 and not trainer.finished:
         reason = UserError(f"ended with status {status}", code="training-failed", status=status)
         if any(map(DISK_IS_FULL.search, recent)):
             reason = UserError("found the disk full: free some space", code="disk-full")
@@ -170,6 +171,7 @@ class _Trainer:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.failure: UserError | None = None  # its sentence follows `training <name>`
+        self.finished = False  # it was ended because all that is wanted of it was written
 
     def output(self) -> Iterator[str]:
         assert self.process.stdout is not None
@@ -198,12 +200,21 @@ class _Trainer:
                 signal.signal(number, handler)
 
     @contextmanager
-    def watched(self, servers: Sequence[subprocess.Popen[str]], progress: _Progress) -> Iterator[None]:
-        """While the block runs, end a trainer that hangs, or that has lost a server."""
+    def watched(
+        self,
+        servers: Sequence[subprocess.Popen[str]],
+        progress: _Progress,
+        has_finished: Callable[[], bool] | None = None,
+    ) -> Iterator[None]:
+        """While the block runs, end a trainer that has finished, that hangs, or that has lost a server."""
         finished = threading.Event()
 
         def watch() -> None:
-            while not finished.wait(WATCH_SECONDS):
+            while not finished.wait(FINISHED_SECONDS if has_finished else WATCH_SECONDS):
+                if has_finished and progress.done >= progress.steps and has_finished():
+                    self.finished = True
+                    _end(self.process)
+                    return
                 lost = [server.returncode for server in servers if server.poll() is not None]
                 if lost and self.process.poll() is None:  # a trainer would wait for it, up to its own long limit
                     sentence = f"lost a server that it needs (status {lost[0]}) and was ended"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import random
 import re
@@ -23,6 +25,7 @@ from frameworks.openrlhf.command import (
     STATES_KEPT,
     agent_sampling,
     command_line,
+    copies_of_data,
     trainer_flags,
 )
 from frameworks.run_settings import save_interval
@@ -90,15 +93,21 @@ class OpenRLHFAdapter(Adapter):
         else:
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(trainer_environment.take_gpus(run))
         trainer = [sys.executable, "-m", "openrlhf.cli.train_ppo_ray", *command_line(flags)]
-        return Command(trainer_environment.with_ray_cluster(run, scratch, trainer), environment, scratch=scratch)
+        last = functools.partial(is_complete, paths.native / "checkpoints", stage.steps, run.algorithm == "ppo")
+        return Command(
+            trainer_environment.with_ray_cluster(run, scratch, trainer),
+            environment,
+            scratch=scratch,
+            finished=last if stage.objective.get("dynamic_sampling") else None,  # else it ends with its prompts
+        )
 
     def write_data(self, run: Run, stage: Stage, seed: int, paths: Paths, folder: Path) -> tuple[int, list[str]]:
-        """Write the training set as OpenRLHF reads it: prompts as text, questions as labels.
+        """Write the training set as OpenRLHF reads it: prompts as text, questions as labels, which number their copies.
 
         The order depends on the seed, because the trainer's own shuffling does not.
 
         Returns:
-            The number of rows, and the special tokens, which end a turn.
+            The number of problems, and the special tokens, which end a turn.
         """
         from transformers import AutoTokenizer
 
@@ -108,8 +117,8 @@ class OpenRLHFAdapter(Adapter):
         random.Random(seed).shuffle(rows)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
-            for row in rows:
-                label = {name: row[name] for name in training_prompts.QUESTION}
+            for number, row in itertools.product(range(copies_of_data(run, stage, len(rows))), rows):
+                label = {name: row[name] for name in training_prompts.QUESTION} | {"copy": number}
                 file.write(json.dumps({"prompt": beginning + row["prompt"], "label": json.dumps(label)}) + "\n")
         return len(rows), list(tokenizer.all_special_tokens)
 
@@ -120,8 +129,12 @@ class OpenRLHFAdapter(Adapter):
         return {name: value for name, value in _printed_metrics(line).items() if name in self.metrics}
 
     def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
-        """See Adapter."""
-        return tensorboard_events.metrics_by_step(paths.native / "log")
+        """See Adapter; a trainer that was ended may not have written its last events, but it has printed them."""
+        log = paths.work / "train.log"
+        by_step = self.metrics_of_file(log) if log.is_file() else {}
+        for step, values in tensorboard_events.metrics_by_step(paths.native / "log").items():
+            by_step[step] = by_step.get(step, {}) | values
+        return by_step
 
     def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:
         """See Adapter; TensorBoard events, or what OpenRLHF printed from 0.9 on."""
@@ -192,27 +205,39 @@ def weight_folders(folder: Path) -> dict[int, list[Path]]:
     return {int(one.name[len("global_step") : -len("_hf")]): [one] for one in folders}
 
 
-def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
-    """The step of the newest complete checkpoint, 0 for none; newer remains are deleted, and `latest` names it.
+def state_folders(folder: Path, critic: bool) -> list[Path]:
+    """Where the states of actor and critic are."""
+    return [folder / "_actor", *([folder / "_critic"] if critic else [])]
+
+
+def checkpoint_folders(folder: Path, step: int, critic: bool) -> list[Path]:
+    """The folders of a step: weights first, then the states."""
+    states = (state / f"global_step{step}" for state in state_folders(folder, critic))
+    return [folder / f"global_step{step}_hf", *states]
+
+
+def is_complete(folder: Path, step: int, critic: bool) -> bool:
+    """Whether a step's checkpoint was written to its end.
 
     OpenRLHF writes metric.json into the state of actor and critic last, and the tokenizer last beside the weights.
     """
-    states = [folder / "_actor", *([folder / "_critic"] if critic else [])]
+    weights, *states = checkpoint_folders(folder, step, critic)
+    finished = all((state / "metric.json").is_file() for state in states)
+    written = finished and any(weights.glob("*.safetensors")) and checkpoints.is_json(weights / "tokenizer.json")
+    return written and all(map(checkpoints.is_whole, (weights, *states)))
+
+
+def keep_newest_checkpoint(folder: Path, critic: bool) -> int:
+    """The step of the newest complete checkpoint, 0 for none; newer remains are deleted, and `latest` names it."""
+    states = state_folders(folder, critic)
     steps = {
         checkpoints.step_number(written_by, "step") for state in states for written_by in state.glob("global_step*")
     }
     steps |= weight_folders(folder).keys()
-
-    def folders(step: int) -> list[Path]:
-        return [folder / f"global_step{step}_hf", *(state / f"global_step{step}" for state in states)]
-
-    def complete(step: int) -> bool:
-        weights, *saved = folders(step)
-        finished = all((state / "metric.json").is_file() for state in saved)
-        written = finished and any(weights.glob("*.safetensors")) and checkpoints.is_json(weights / "tokenizer.json")
-        return written and all(checkpoints.is_whole(saved) for saved in folders(step))
-
-    newest = checkpoints.newest_complete({step: folders(step) for step in steps}, complete)
+    newest = checkpoints.newest_complete(
+        {step: checkpoint_folders(folder, step, critic) for step in steps},
+        lambda step: is_complete(folder, step, critic),
+    )
     for state in states:
         if newest:
             durable.write_text(state / "latest", f"global_step{newest}")

@@ -17,7 +17,7 @@ from typing import Any
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import CommandSettings, Flags
 from frameworks.openrlhf import objective
-from frameworks.run_settings import check_batch, check_known, choose, devices, refuse, values
+from frameworks.run_settings import check_batch, check_known, choose, devices, prompts_per_step, refuse, values
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 AGENT_FILE = Path(__file__).with_name("sampling_agent.py")
@@ -78,11 +78,14 @@ CORRECTIONS = {"none": "off", "token": "token", "sequence_mean": "seq"}
 CORRECTION_BOUNDS = (0.5, 5.0)  # OpenRLHF's
 NO_REWARD_CLIP = 1_000_000  # OpenRLHF always clips rewards, GRPO's after they were normalised
 ADAM_BETA1 = 0.9  # OpenRLHF's default; run files have a key for the second beta alone
+WARMUP_RATIO = 0.03  # OpenRLHF's default
 ENGINES = dict.fromkeys(("vllm-colocated", "vllm-server"))
 CPU = {
     "vllm.sync_backend": "gloo", "vllm.enforce_eager": True, "vllm.gpu_memory_utilization": 0.05,
     "ds.attn_implementation": "eager",
 }  # fmt: skip
+PROMPTS_SAMPLED = 10  # for each that is kept, at most, where groups without a signal are sampled again
+STEADY = ("constant", "constant_with_warmup", "inverse_sqrt")  # schedules that do not know when training ends
 STATES_KEPT = 2  # of the states that a resume needs, each many times the size of the model
 SCHEDULES = (
     "linear", "cosine", "cosine_with_restarts", "polynomial", "constant", "constant_with_warmup", "inverse_sqrt",
@@ -114,23 +117,25 @@ def gpu_layout(run: Run, stage: Stage) -> dict[str, int]:
 def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
     """Steps in one pass over the training set, and number of passes; problems that do not fill a step are not used.
 
+    With dynamic sampling nobody knows how many prompts the steps take: there are PROMPTS_SAMPLED times as many as they
+    keep, in one pass, because OpenRLHF trains on what is left at a pass's end as on a whole step. The training is
+    ended at its last step (OpenRLHFAdapter.prepare).
+
     Args:
         run: for messages.
         stage: says how many steps there are, and how many prompts each samples.
         rows: problems in the training set.
 
     Raises:
-        UserError: there are too few problems for a step, the stage would end within a pass, or dynamic sampling takes
-            more prompts than can be told.
+        UserError: there are too few problems for a step, or the stage would end within a pass.
     """
-    if stage.objective.get("dynamic_sampling"):
-        text = ": OpenRLHF ends with its prompts, and so before its steps where some are sampled in vain"
-        raise refuse(run, "objective.dynamic_sampling", text, "setting-not-in-framework")
     prompts = stage.batch.get("prompts_per_step", stage.batch["prompts_per_update"])
     whole = rows // prompts
     if not whole:
         text = f": {prompts} prompts are more than the {rows} of {stage.dataset}"
         raise refuse(run, "batch.prompts_per_step", text, "too-few-problems")
+    if stage.objective.get("dynamic_sampling"):
+        return PROMPTS_SAMPLED * stage.steps, 1
     if stage.steps <= whole:
         return stage.steps, 1
     if stage.steps % whole:
@@ -138,6 +143,14 @@ def data_passes(run: Run, stage: Stage, rows: int) -> tuple[int, int]:
         text = f": OpenRLHF ends with a pass, {whole} steps over {rows} problems: {before} or {before + whole}"
         raise refuse(run, "steps", text, "ends-within-a-pass")
     return whole, stage.steps // whole
+
+
+def copies_of_data(run: Run, stage: Stage, rows: int) -> int:
+    """How often the file of the training set has each of its problems, so that one pass is long enough."""
+    if not stage.objective.get("dynamic_sampling"):
+        return 1
+    per_pass, _ = data_passes(run, stage, rows)
+    return -(-per_pass * prompts_per_step(run, stage) // rows)
 
 
 def trainer_flags(
@@ -201,6 +214,20 @@ def _state_batch(flags: CommandSettings, stage: Stage, keys: dict[str, Any], row
     flags.state("train.num_episodes", episodes, "steps")
     longest = keys.get("rollout.max_prompt_tokens", 1024) + keys.get("rollout.max_response_tokens", 1024)
     flags.state("data.max_len", longest, "rollout.max_prompt_tokens")
+    if stage.objective.get("dynamic_sampling") and rows is not None:
+        _state_schedule_of_kept(flags, keys)
+
+
+def _state_schedule_of_kept(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """The warm-up as a share of all prompts that may be sampled, over which OpenRLHF lays the learning rate."""
+    if keys.get("optimizer.schedule", SCHEDULES[0]) not in STEADY:
+        text = (
+            f": OpenRLHF would end it with the prompts, not with the steps; with dynamic_sampling: {', '.join(STEADY)}"
+        )
+        raise refuse(flags.run, "optimizer.schedule", text, "settings-conflict")
+    share = keys.get("optimizer.warmup_ratio", WARMUP_RATIO) / PROMPTS_SAMPLED
+    for entity in ("actor", "critic"):
+        flags.state(f"{entity}.lr_warmup_ratio", share, "optimizer.warmup_ratio")
 
 
 def _state_optimizer(flags: CommandSettings, keys: dict[str, Any]) -> None:

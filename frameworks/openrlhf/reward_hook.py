@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from frameworks import reward_hook
+from frameworks import reward_hook, rollout_log
 
 VARIABLE = "CROSSZERO_SPECIAL_TOKENS"  # environment variable with the tokens that end a turn, as a JSON list
 PRINTING_SECONDS = 5.0  # until Ray has passed the line about a failure on
@@ -50,10 +50,11 @@ def judge(query: str, prompt: str, label: str) -> dict[str, Any]:
         label: the question as JSON; see OpenRLHFAdapter.write_data.
 
     A reward of None (an unusable gold answer) counts as 0: OpenRLHF cannot leave a completion out. It does not say
-    which step it samples for.
+    which step it samples for. With dynamic sampling it drops a group whose scores have a mean of 0 or 1.
     """
     if not query.startswith(prompt):
         raise ValueError(f"the completion's text does not begin with its prompt, {prompt[-80:]!r}")
     completion = end_of_turn().split(query[len(prompt) :], maxsplit=1)[0]
     (judgement,) = reward_hook.judge([json.loads(label)], [prompt], [completion], step=None, without_reward=0.0)
-    return {"rewards": judgement.value, "scores": judgement.value, "extra_logs": {}}
+    score = rollout_log.score(judgement.value, judgement.verdict)
+    return {"rewards": judgement.value, "scores": score, "extra_logs": {}}

@@ -15,7 +15,7 @@ from contracts.run_file import Run, Stage
 from frameworks import adapter, reward_hook, rollout_log
 from frameworks.openrlhf import reward_hook as openrlhf_reward
 from frameworks.openrlhf.adapter import keep_newest_checkpoint, path_without_separators
-from frameworks.openrlhf.command import data_passes, gpu_layout
+from frameworks.openrlhf.command import copies_of_data, data_passes, gpu_layout, stated_settings
 from recipes import rewards
 from recipes.runs import load_run
 from system.errors import UserError
@@ -48,9 +48,17 @@ def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, 
         data_passes(RUN, stage_of(RUN, steps=steps), rows)
 
 
-def test_steps_that_take_nobody_knows_how_many_prompts_are_refused() -> None:
-    with refused("setting-not-in-framework", key="objective.dynamic_sampling"):
-        data_passes(RUN, stage_of(RUN, objective={"dynamic_sampling": True}), 8192)
+def test_with_dynamic_sampling_there_are_ten_prompts_for_each_that_a_step_keeps() -> None:
+    steady = {"learning_rate": 1e-6, "schedule": "constant_with_warmup", "warmup_ratio": 0.05}
+    objective = {key: value for key, value in RUN.stages[0].objective.items() if key != "scale_rewards"}
+    stage = stage_of(RUN, steps=100, optimizer=steady, objective={**objective, "dynamic_sampling": True})
+    assert data_passes(RUN, stage, 8523) == (1000, 1)
+    assert copies_of_data(RUN, stage, 8523) == 121 and copies_of_data(RUN, stage_of(RUN), 8523) == 1
+    flags = stated_settings(RUN, stage, 8523)
+    assert flags["data.max_samples"][0] == 1_024_000 <= 121 * 8523
+    assert flags["actor.lr_warmup_ratio"][0] == 0.005  # of all prompts, over which OpenRLHF lays its schedule
+    with refused("settings-conflict", key="optimizer.schedule"):
+        stated_settings(RUN, replace(stage, optimizer={**steady, "schedule": "linear"}), 8523)
 
 
 @given(st.integers(1, 20_000), st.integers(1, 500))

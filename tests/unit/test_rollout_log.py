@@ -71,6 +71,19 @@ def test_rows_without_a_step_are_counted_from_the_checkpoint_on(
     assert {step: {one["reward"] for one in rows} for step, rows in by_step.items()} == {5: {0.0}, 6: {1.0}, 7: {2.0}}
 
 
+def test_with_dynamic_sampling_a_step_ends_with_its_last_group_that_has_a_signal(tmp_path: Path) -> None:
+    batch = Batch(prompts=2, samples=2, resampled=True)
+    attempt = rollout_log.start_attempt(tmp_path, 0)
+    live = LiveColumns(attempt, batch)
+    first = [("a", 0, 1), ("b", 0, 1), ("b", 0, 1), ("a", 0, 0), ("a", 1, 0), ("c", 0, 0), ("c", 0, 0), ("a", 1, 1)]
+    second = [("a", 2, 1), ("a", 3, 1), ("a", 3, 0), ("a", 2, 0)]
+    for done, rows in enumerate((first, [*second, ("d", 0, 1)]), 1):  # the last is of a third step
+        write(attempt, *[row(None, problem, reward, copy=copy) for problem, copy, reward in rows])
+        assert live.columns(done)["zero_signal_rate"] == (0.5 if done == 1 else 0.0)
+    by_step = rollout_log.read(tmp_path, batch)
+    assert {step: len(rows) for step, rows in by_step.items()} == {1: 8, 2: 4}
+
+
 def test_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
     write(rollout_log.start_attempt(tmp_path, 0), *[row(None, problem) for problem in "aaab"])
     assert rollout_log.read(tmp_path, BATCH) == {}

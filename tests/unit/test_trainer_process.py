@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,15 @@ def test_a_loss_or_reward_that_is_not_a_number_ends_the_run(tmp_path: Path, key:
     script = f"import time; print({values!r}, flush=True); time.sleep(600)"
     with refused("metric-not-a-number", metrics=[column], step=1):
         run(trainer(script), tmp_path / "train.log", 5)  # not after the trainer's 600 seconds
+
+
+def test_a_trainer_that_would_go_on_is_ended_when_what_is_wanted_is_written(tmp_path: Path) -> None:
+    line = "print({'reward': '0.5'}, flush=True)"
+    script = f"import time; from pathlib import Path; {line}; {line}; Path('{tmp_path}/saved').touch(); time.sleep(600)"
+    seen: list[int] = []
+    command = replace(trainer(script), finished=(tmp_path / "saved").exists)
+    run(command, tmp_path / "l", 1, on_step=lambda step, _: seen.append(step))
+    assert seen == [1]  # the second step is not of the stage
 
 
 def test_another_status_than_zero_is_an_error_with_the_last_lines(
