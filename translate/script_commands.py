@@ -9,7 +9,8 @@ from pathlib import Path
 
 from frameworks.command_parser import ScriptCommand
 from system.errors import UserError
-from translate.shell.interpreter import Call, Interpreter
+from translate.shell.branches import Call
+from translate.shell.interpreter import Interpreter
 from translate.shell.values import BEGIN, END, NAMED, as_written, unknown_names, unknown_parts
 
 _SETTING = re.compile(r"--|[+~]{0,2}\w+(\.\w+)+=")  # a word that is no program

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,13 @@ from translate.script_commands import training_commands
 
 ENTRY = re.compile(r"train\Z")
 HEAD = "train() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }; export -f train; srun() { \"$@\"; }\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where bash writes what a script writes, and where no file matches a wildcard."""
+    with contextlib.chdir(tmp_path_factory.mktemp("bash")):
+        yield
 
 
 def read(script: str, **outside: str) -> list[list[str]]:
@@ -66,6 +74,8 @@ SCRIPTS = [
     'IFS=, read -r x y <<< "1,2,3"; IFS=\';\' read -ra P <<< "p;q r;;s"; train $x $y "${P[@]}" ${#P[@]}',
     "s='a=1;b=2 c;;d'; IFS=';'; for p in $s; do train \"$p\"; done; unset IFS; train $s",
     "A=(a b c d); unset 'A[1]'; A+=(e f); train \"${A[@]}\" \"${!A[@]}\" ${A[2]} \"${A[@]: -2}\"",
+    "set -- a b\nfor v\ndo train $v\ndone\nfor w\n  in 1 2; do train $w; done\n"
+    "while read -r l; do train $l; done <<E\nx $N\ny\nE",
     'train $(printf "%02d-%5.2f|%-3s|" 7 1.5 x); printf -v Q "%s=%d" n 4; train $Q $(expr 7 / 2 + 3)',
     'r=$(( (1 + 2) * 3 )); s=$(((4 + 5) * 6)); train $r $s; T=(1 2); T[1]=9; T[2]=8; train "${T[@]}" ${!T[@]}',
 ]  # fmt: skip
@@ -130,11 +140,23 @@ WORDS = st.sampled_from(["1", "a b", "x=2", "", "$A", '"$A"', "'$A'", "${B:-d}",
                          '"${C[*]:1}"', '"x${C[@]#1}y"', "$[N + 1]", "$(printf %s_%d $N 3)"])  # fmt: skip
 
 
+LOOPS = [
+    "{i}=0\nwhile [ ${i} -lt 3 ]; do\n{i}=$(({i} + 1))\n{leave}\n{body}\ndone",
+    "{i}=0\nuntil (({i} >= 2)); do\n(({i}++))\n{leave}\n{body}\ndone",
+    "for (({i} = 0; {i} < 3; {i}++)); do\n{leave}\n{body}\ndone",
+    "{i}=0\nwhile read -r A B; do\n(({i}++))\n{leave}\n{body}\ndone <<< $'p q r\\ns\\n\\nt'",
+    "{i}=0\nwhile read -r A; do\n(({i}++))\n{leave}\n{body}\ndone < <(printf '%s\\n' {word} z)",
+    "f{i}() {{\nfor {i}; do\n{leave}\n{body}\ndone\n}}\nf{i} 1 2 {word}",
+]
+
+
 @st.composite
 def statements(draw: st.DrawFn, depth: int = 2) -> str:
-    """Statements without loops that may not end."""
+    """Statements; each loop has a counter of its own, or a list, so that it ends."""
     kind = draw(
-        st.sampled_from(["assign", "array", "add", "train", "train", *["if", "case", "for", "or"] * (depth > 0)])
+        st.sampled_from(
+            ["assign", "array", "add", "train", "train", *["if", "case", "for", "or", "loop", "loop"] * (depth > 0)]
+        )
     )
     one, other = draw(WORDS), draw(WORDS)
     quoted = '"${B:-d}$N"'
@@ -159,6 +181,10 @@ def statements(draw: st.DrawFn, depth: int = 2) -> str:
         return f'case "$A" in\n*b) {inner} ;;\n[0-9]*|x) {rest} ;;\n*) : ;;\nesac'
     if kind == "for":
         return f"for v in {one} {other}; do\n{inner}\nA=$v\ndone"
+    if kind == "loop":
+        i, leave = f"i{depth}", draw(st.sampled_from(["", "break", "continue", "break 2", "continue 2", "return"]))
+        leave = leave and f"[ ${i} = {draw(st.sampled_from('12'))} ] && {leave}"
+        return draw(st.sampled_from(LOOPS)).format(i=i, leave=leave, word=one, body=inner)
     return f"[ $N -gt 3 ] && {{ {inner}; }} || {{ {rest}; }}"
 
 
@@ -186,6 +212,17 @@ def test_what_nobody_says_is_asked_for_by_name_and_can_be_said(script: str, name
     assert read(script, **dict.fromkeys(names, "b=2"))
 
 
+@pytest.mark.parametrize(
+    "script",
+    ["N=4; ((N += U)); train $N", "N=4; N=$((N + $U)); train $N", "N=4; let N=N*U; train $N",
+     "N=4; ((N++ > U)); train $N", "N=4; for ((N = U; N < 9; N++)); do :; done; train $N"],
+)  # fmt: skip
+def test_a_sum_of_what_nobody_says_leaves_nothing_as_it_was(script: str) -> None:
+    with refused("unknown-settings", variables=["U"]):
+        read(script)
+    assert read(script, U="3") == run(script, U="3")
+
+
 def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
     script = "if [ $MODE = a ]; then train x=1\nelse train x=2; fi"
     with refused("branch-not-decided", variables=["MODE"]):
@@ -204,6 +241,8 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("for v in (; do train a; done", "not-bash"),
         ("train --a <your key> \\\n --lr 3", "placeholder"),
         ("f() { f; }; f; train a", "endless-script"),
+        ("while true; do n=$(( ${n:-0} + 1 )); sleep 1; done; train a", "endless-script"),
+        ("for i in $(seq 10001); do N=$i; done; train $N", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
         ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),
@@ -243,6 +282,17 @@ LEFT_ON_THE_WAY = [
     "for i in 1 2; do for j in 3 4; do [ $U = x ] && break; N=$j; done; M=$i; done; train ${N:-0} $M",
     "A=(1); for i in 2 3; do [ $U = x ] && continue; A+=($i); done; train a ${A[0]}",
     "set -- p q r; while [ $# -gt 0 ]; do case $U in x) break;; esac; shift; done; train $# b",
+    "for i in 1 2; do for j in 3 4; do [ $U = x ] && break 2; N=$j; done; M=$i; done; train ${N:-0} ${M:-0}",
+    "for i in 1 2; do for j in 3 4; do [ $U = x ] && continue 2; N=$j; done; M=$i; done; train ${N:-0} ${M:-0}",
+    "while read -r l; do [ $U = x ] && read -r m; N=$l; done <<< $'1\\n2\\n3\\n4'; train $N",
+    # a function that may have returned, a script that may have ended
+    "f() { [ $U = x ] && return; N=2; }; N=1; f; train a $N",
+    "f() { for i in 1 2 3; do [ $U = x ] && return 1; N=$i; done; }; N=0; f; train $N",
+    "f() { local M=1; [ $U = x ] && return; M=2; G=$M; }; G=0; M=5; f; train $M $G",
+    "f() { case $U in x) N=3; return;; esac; N=2; }; N=1; f; train $N",
+    "if [ $U = x ]; then train a; exit; fi; train b",
+    "if [ $U = x ]; then train a; exit; fi; train a",
+    "f() { if [ $U = x ]; then train a; return; fi; train b; }; f; train c",
     # a value that reaches the first of fifteen variables after as many rounds
     f"{CHAIN}i=0; while true; do i=$((i + 1)); [ $U = x ] && [ $i = 5 ] && break; [ $i = 40 ] && break; {SHIFTS}done; "
     "train $a1",

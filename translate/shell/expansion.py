@@ -7,7 +7,17 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
-from translate.shell.values import WHITESPACE, Gapped, State, array_of, as_written, is_unknown, pieces, unknown
+from translate.shell.values import (
+    WHITESPACE,
+    Gapped,
+    State,
+    array_of,
+    as_written,
+    is_unknown,
+    pieces,
+    unknown,
+    unknown_names,
+)
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
 _LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
@@ -20,6 +30,9 @@ _CLASSES = {
 }  # fmt: skip
 _BEFORE_HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
 _DEFAULTS = ("-", "=", "+", "?")
+_ASSIGNED = re.compile(  # within a sum
+    r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
+)
 
 
 class Fields:
@@ -239,14 +252,17 @@ class Expansion:
                 parts.append(written[start:position])
         return "".join(parts)
 
+    def _sum(self, written: str, within: str) -> str:
+        open_names = self.unknown_operands(within)
+        number = self.number(within)
+        return unknown(written, (open_names or [""])[0]) if number is None else str(number)
+
     def expanded(self, written: str) -> str:
         """The value of one `$…` or backquoted text."""
         if written.startswith("$((") and written.endswith("))"):
-            number = self.number(written[3:-2])
-            return unknown(written) if number is None else str(number)
+            return self._sum(written, written[3:-2])
         if written.startswith("$["):  # bash's older way to write it
-            number = self.number(written[2:-1])
-            return unknown(written) if number is None else str(number)
+            return self._sum(written, written[2:-1])
         if written.startswith(("$(", "`")):
             command = written[2:-1] if written[0] == "$" else re.sub(r"\\([\\$`])", r"\1", written[1:-1])
             output = self.substituted(command)
@@ -368,12 +384,24 @@ class Expansion:
     def number(self, written: str) -> int | None:
         """A sum's value; None: it is unknown."""
         text = self.text(written, quotes=True)
-        if is_unknown(text):
-            return None
-        try:
-            return Arithmetic(text, _Numbers(self)).value()
-        except (ValueError, KeyError, ZeroDivisionError, RecursionError):
-            return None
+        if not is_unknown(text):
+            try:
+                return Arithmetic(text, _Numbers(self)).value()
+            except (ValueError, KeyError, ZeroDivisionError, RecursionError):
+                pass
+        open_names = self.unknown_operands(written)
+        for match in _ASSIGNED.finditer(as_written(text)):  # what it would have assigned is unknown, too
+            name = match[1] or match[3] or match[4]
+            self.state.assign(name, [unknown(f"${{{name}[@]}}")] if match[2] else unknown(f"${name}"))
+            self.state.causes[name] = [one for one in open_names if one != name]
+        return None
+
+    def unknown_operands(self, written: str) -> list[str]:
+        """The variables of a sum that nobody says."""
+        text = self.text(written, quotes=True)
+        known = " ".join(piece for piece in pieces(text) if not is_unknown(piece))
+        values = {name: self.state.text(name) for name in re.findall(r"(?<!\w)[A-Za-z_]\w*", known)}
+        return [*unknown_names(text), *(name for name, value in values.items() if value is None or is_unknown(value))]
 
 
 class _Numbers(MutableMapping[str, int]):

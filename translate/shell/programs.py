@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from translate.shell.arithmetic import Arithmetic
-from translate.shell.expansion import Expansion, split_words
+from translate.shell.expansion import Expansion
+from translate.shell.reading import map_file, read
 from translate.shell.scanning import raw_words
-from translate.shell.values import WHITESPACE, Outcome, State, as_written, is_unknown, unknown, unknown_parts
+from translate.shell.values import Outcome, State, as_written, is_unknown, unknown, unknown_parts
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
@@ -26,7 +27,9 @@ class Shell(ABC):
     folder: Path  # where the script's own files are searched
     training_word: Callable[[list[str]], int | None]  # where a program's words name a training, if they do
     output: list[str | None] | None = None  # of a substituted command; None within: not known
-    standard_input: str | None = None
+    standard_input: str | None = None  # what is left of it
+    loops: int = 0  # around the statement that is followed, within its function
+    returned: list[tuple[State, list[str]]] | None  # where this function may have returned, and why; None: in none
 
     @property
     @abstractmethod
@@ -36,6 +39,10 @@ class Shell(ABC):
     @abstractmethod
     def run_text(self, text: str) -> Outcome:
         """Follow a text; raises UserError where it is not bash."""
+
+    @abstractmethod
+    def run_script(self, text: str, sourced: bool) -> Outcome:
+        """Follow another script, in this shell or in one of its own; raises UserError where it is not bash."""
 
     @abstractmethod
     def run_program(self, arguments: list[str], line: int) -> Outcome:
@@ -86,7 +93,7 @@ def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
 def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: bool = False) -> None:
     """Another script: in the same shell, or in one that has the exported variables alone."""
     if same_shell:
-        shell.run_text(text)
+        shell.run_script(text, sourced=True)
         return
     before, shell.state = shell.state, shell.state.copy()
     shell.state.variables = {
@@ -95,7 +102,7 @@ def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: b
     shell.state.functions, shell.state.positional = {}, positional
     received, shell.standard_input = shell.standard_input, None
     try:
-        shell.run_text(text)
+        shell.run_script(text, sourced=False)
     finally:
         shell.state, shell.standard_input = before, received
 
@@ -172,7 +179,9 @@ def _whole_number(text: str) -> int:
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
-    texts = [shell.state.file(word) for word in arguments[1:]] or [shell.standard_input]
+    texts = [shell.state.file(word) for word in arguments[1:]]
+    if not texts:
+        texts, shell.standard_input = [shell.standard_input], shell.standard_input and ""
     if shell.output is not None:
         shell.output += texts
     return Outcome()
@@ -221,47 +230,6 @@ def _expression(arguments: list[str]) -> str | None:
         return None
 
 
-def _read(shell: Shell, arguments: list[str]) -> Outcome:
-    text, names, whole = shell.standard_input, list[str](), False
-    rest = iter(arguments[1:])
-    for word in rest:
-        if word.startswith("-") and word[-1:] in "dpntu":
-            whole = whole or (word.endswith("d") and next(rest, "") == "") if word.endswith("d") else whole
-            if not word.endswith("d"):
-                next(rest, "")
-        elif word == "-ra" or word == "-a":
-            parts = split_words((text or "").strip("\n"), shell.expansion.separators)
-            known = [part for part in parts if part is not None]
-            shell.state.assign(next(rest, "REPLY"), known if text is not None else [unknown("$REPLY")])
-            return Outcome()
-        elif not word.startswith("-"):
-            names.append(word)
-    if text is None:
-        for name in names:
-            shell.state.assign(name, unknown(f"${name}"))
-        return Outcome(None)
-    line = text if whole else text.split("\n")[0]
-    values = _first_words(line, shell.expansion.separators, len(names)) if names else [line]
-    for number, name in enumerate(names or ["REPLY"]):
-        shell.state.assign(name, values[number] if number < len(values) else "")
-    return Outcome()
-
-
-def _first_words(line: str, separators: str, count: int) -> list[str]:
-    """A line's words, the last with all that follows it."""
-    white = "".join(sign for sign in WHITESPACE if sign in separators)
-    signs = "".join(sign for sign in separators if sign not in WHITESPACE)
-    values, rest = list[str](), line.lstrip(white)
-    while rest:
-        end = next((at for at, sign in enumerate(rest) if sign in separators), len(rest))
-        after = rest[end:].lstrip(white)
-        after = after[after[:1] in signs :].lstrip(white) if signs else after
-        if len(values) == count - 1 and after:
-            return [*values, rest.rstrip(white)]
-        values, rest = [*values, rest[:end]], after
-    return values
-
-
 def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
     """`getopts letters name`: one option of the script's arguments at each call."""
     if len(arguments) < 3:
@@ -293,12 +261,6 @@ def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
     ends = takes or not rest
     state.assign("OPTIND", str(index + ends + (takes and not rest and bool(follows))))
     state.assign(_IN_WORD, "1" if ends else str(at + 1))
-    return Outcome()
-
-
-def _map_file(shell: Shell, arguments: list[str]) -> Outcome:
-    lines = None if shell.standard_input is None else shell.standard_input.removesuffix("\n").split("\n")
-    shell.state.assign(arguments[-1], [unknown(f"${{{arguments[-1]}[@]}}")] if lines is None else list(lines))
     return Outcome()
 
 
@@ -375,6 +337,20 @@ def _ends(flow: str) -> Callable[[Shell, list[str]], Outcome]:
     return run
 
 
+def _returns(shell: Shell, arguments: list[str]) -> Outcome:
+    """`return`, which fails outside of functions and of scripts that are sourced."""
+    return Outcome(False) if shell.returned is None else _ends("return")(shell, arguments)
+
+
+def _leaves(flow: str) -> Callable[[Shell, list[str]], Outcome]:
+    def run(shell: Shell, arguments: list[str]) -> Outcome:
+        count = arguments[1] if len(arguments) > 1 else "1"
+        levels = min(int(count) if count.isdecimal() else 1, shell.loops)
+        return Outcome(flow=f"{flow} {levels}" if levels else "")
+
+    return run
+
+
 def _succeeds(shell: Shell, arguments: list[str]) -> Outcome:
     return Outcome()
 
@@ -393,11 +369,11 @@ def _fails(shell: Shell, arguments: list[str]) -> Outcome:
 BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "echo": _echo, "printf": _printf, "cat": _cat, "seq": _computed(_sequence), "basename": _computed(_base_name),
     "expr": _computed(_expression),
-    "dirname": _computed(_folder_name), "read": _read, "mapfile": _map_file, "readarray": _map_file, "set": _set,
+    "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "eval": _evaluate, "test": _test,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
-    "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _ends("return"),
-    "break": _ends("break"), "continue": _ends("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
+    "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
+    "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(
         ("cd", "mkdir", "rm", "cp", "mv", "module", "wait", "trap", "shopt", "ulimit", "umask", "pushd", "popd",
          "sleep", "touch", "ln", "chmod", "hash"),

@@ -12,13 +12,15 @@ from system.errors import UserError
 from translate.shell.scanning import held_text, released_text
 
 _LANGUAGE = Language(tree_sitter_bash.language())
+_WITHOUT_LIST = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]+do\b")
+_IN_BELOW = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]*\n(?=[ \t]*in\b)")
 
 
 def parsed(text: str) -> tuple[Node, list[int]]:
     """The statements of a text, and by line of them the text's; raises UserError where it is not bash."""
-    last = len(text.rstrip("\\" + string.whitespace))
-    held, rows = held_text(text[:last] + text[last:].partition("\\")[0])  # after the last backslash nothing goes on
-    root = Parser(_LANGUAGE).parse(held.encode()).root_node
+    root, rows = _tree(text)
+    if _first_error(root) is not None and (changed := _as_the_grammar_has_it(text)) != text:
+        root, rows = _tree(changed)
     if (error := _first_error(root)) is not None:
         line = rows[error.start_point[0]]
         raise UserError(
@@ -28,6 +30,18 @@ def parsed(text: str) -> tuple[Node, list[int]]:
             line=line,
         )
     return root, rows
+
+
+def _tree(text: str) -> tuple[Node, list[int]]:
+    last = len(text.rstrip("\\" + string.whitespace))
+    held, rows = held_text(text[:last] + text[last:].partition("\\")[0])  # after the last backslash nothing goes on
+    root = Parser(_LANGUAGE).parse(held.encode()).root_node
+    return root, rows
+
+
+def _as_the_grammar_has_it(text: str) -> str:
+    """A script whose `for v do` has a semicolon, and whose `for v` and `in` are in one line."""
+    return _IN_BELOW.sub(r"\1 \\\n", _WITHOUT_LIST.sub(r"\1;do", text))
 
 
 def _first_error(node: Node) -> Node | None:
@@ -78,7 +92,11 @@ def assigned(node: Node) -> str:
 def redirect_target(node: Node) -> str:
     """The word that a redirection goes to."""
     return joined(
-        [child for child in node.children if child.type not in (">", ">>", ">|", "file_descriptor", ">&", "&>", "&>>")]
+        [
+            child
+            for child in node.children
+            if child.type not in ("<", ">", ">>", ">|", "file_descriptor", ">&", "&>", "&>>")
+        ]
     )[0]
 
 

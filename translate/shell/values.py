@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tree_sitter import Node
 
@@ -76,7 +76,16 @@ class Outcome(NamedTuple):
     """Of a statement."""
 
     status: Decision = True  # success; None: not known
-    flow: str = ""  # exit, return, break or continue, if it ends what is around it
+    flow: str = ""  # exit, return, `break 1` or `continue 1` (of how many loops), if it ends what is around it
+
+
+class Ended(NamedTuple):
+    """A branch that trains and then ends the function or the script, of which nobody says whether it runs."""
+
+    flow: str  # exit or return
+    names: list[str]  # that decide it
+    line: int
+    calls: list[Any]  # its trainings
 
 
 @dataclass
@@ -92,6 +101,7 @@ class State:
     references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
+    ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
 
     def copy(self) -> State:
         """A state that changes alone."""
@@ -113,7 +123,7 @@ class State:
         """Become another state."""
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
-        self.references, self.hidden = other.references, other.hidden
+        self.references, self.hidden, self.ended = other.references, other.hidden, other.ended
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -212,6 +222,7 @@ class State:
         self.exported |= other.exported
         self.functions = other.functions | self.functions
         self.files = other.files | self.files
+        self.ended += tuple(one for one in other.ended if one not in self.ended)
         self.hidden = None if self.hidden is None else (other.hidden or {}) | self.hidden
         if one.positional != other.positional:
             self.positional = None

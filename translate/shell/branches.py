@@ -1,0 +1,157 @@
+"""Branches of a script: the one that is decided, or each of several, of which nobody says which runs."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from system.errors import UserError
+from translate.shell import programs
+from translate.shell.expansion import glob_pattern
+from translate.shell.syntax import case, named, text_of
+from translate.shell.values import Ended, Outcome, State, is_unknown, unknown_names
+
+
+@dataclass
+class Call:
+    """A training that the script starts."""
+
+    arguments: list[str]
+    start: int  # where they name the training
+    environment: dict[str, str]  # exported before it, or set for it
+    line: int = field(compare=False)
+    missing: list[str] = field(compare=False)  # variables that its settings depend on and nobody says
+
+
+class Branches(programs.Shell):
+    """Follows `if` and `case`."""
+
+    calls: list[Call]
+    undecided: list[str]  # variables that the last condition needs
+    leaving: dict[int, list[str]]  # by how many loops are left, the variables that decide it in this round
+
+    @abstractmethod
+    def run(self, node: Node) -> Outcome:
+        """Follow one statement."""
+
+    @abstractmethod
+    def run_all(self, nodes: list[Node]) -> Outcome:
+        """Follow statements in turn."""
+
+    @abstractmethod
+    def line(self, node: Node) -> int:
+        """Where a statement begins in the script, from 1."""
+
+    def _run_if_statement(self, node: Node) -> Outcome:
+        parts: list[tuple[list[Node], list[Node]]] = [([], [])]
+        after = False
+        for child in node.children:
+            if child.type == "then":
+                after = True
+            elif child.type == "elif_clause":
+                split = [one.type for one in child.children].index("then")
+                parts.append((named(child.children[1:split]), named(child.children[split + 1 :])))
+            elif child.type == "else_clause":
+                parts.append(([], child.named_children))
+            elif child.is_named:
+                parts[0][1 if after else 0].append(child)
+        return self._branch(parts, node)
+
+    def _branch(self, parts: list[tuple[list[Node], list[Node]]], node: Node) -> Outcome:
+        if not parts:
+            return Outcome()
+        condition, body = parts[0]
+        if not condition:
+            return self.run_all(body)
+        self.undecided = []
+        outcome = self.run_all(condition)
+        if outcome.flow:
+            return outcome
+        if outcome.status is None:
+            return self.forked([lambda: self.run_all(body), lambda: self._branch(parts[1:], node)], node)
+        return self.run_all(body) if outcome.status else self._branch(parts[1:], node)
+
+    def forked(self, branches: list[Callable[[], Outcome]], node: Node) -> Outcome:
+        """Follow each of several branches, of which nobody says which runs; raises UserError if trainings differ."""
+        names, before, start = self.deciding(self.undecided), self.state, len(self.calls)
+        received, left = self.standard_input, list[str | None]()
+        ends: list[tuple[Outcome, State, list[Call]]] = []
+        for branch in branches:
+            self.state, self.standard_input = before.copy(), received
+            outcome = branch()
+            ends.append((outcome, self.state, self.calls[start:]))
+            left.append(self.standard_input)
+            del self.calls[start:]
+        self.state, self.standard_input = before, left[0] if len(set(left)) == 1 else None
+        started = [calls for _, _, calls in ends if calls]
+        started = [calls for number, calls in enumerate(started) if calls not in started[:number]]
+        if len(started) > 1 and names:
+            raise not_decided(names, self.line(node))
+        self.calls += [call for calls in started for call in calls]
+        self.undecided = names
+        return self._gone_on(ends, names, self.line(node))
+
+    def _gone_on(self, ends: list[tuple[Outcome, State, list[Call]]], names: list[str], line: int) -> Outcome:
+        """Go on where several branches end; what holds where a function may have returned is kept until its end."""
+        ended = ("exit", "return") if self.returned is None else ("exit",)
+        going_on = [end for end in ends if end[0].flow not in ended] or ends[:1]
+        returning = [state for outcome, state, _ in going_on if outcome.flow == "return"]
+        if self.returned is not None and len(returning) < len(going_on):
+            self.returned += [(state, names) for state in returning]
+            going_on = [end for end in going_on if end[0].flow != "return"]
+        first = going_on[0]
+        self.state.take(first[1])
+        for _, state, _ in going_on[1:]:
+            self.state.merge(self.state.copy(), state, names)
+        if names:
+            self.state.ended += tuple(
+                Ended(outcome.flow, names, line, calls)
+                for outcome, state, calls in ends
+                if calls and outcome.flow in ("exit", "return") and state is not first[1]
+            )
+        flows = {outcome.flow for outcome, _, _ in going_on}
+        statuses = {outcome.status for outcome, _, _ in going_on}
+        if len(flows) > 1:  # some leave a loop's round
+            levels = max(int(flow.partition(" ")[2]) for flow in flows if flow)
+            self.leaving[levels] = [*self.leaving.get(levels, []), *names]
+        return Outcome(first[0].status if len(statuses) == 1 else None, first[0].flow if len(flows) == 1 else "")
+
+    def deciding(self, names: list[str]) -> list[str]:
+        """The variables that a reader can say so that these are known."""
+        causes = [self.state.causes.get(name) or [name] for name in names]
+        return list(dict.fromkeys(cause for names_of_one in causes for cause in names_of_one))
+
+    def _run_case_statement(self, node: Node) -> Outcome:
+        value = node.child_by_field_name("value")
+        text = self.expansion.text(text_of(value), quotes=True) if value is not None else ""
+        items = [child for child in node.named_children if child.type == "case_item"]
+        if is_unknown(text):
+            self.undecided = unknown_names(text)
+            bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
+            takes_all = any("*" in case(item)[0] for item in items)
+            return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
+        goes_on, outcome = False, Outcome()
+        for item in items:
+            patterns, body = case(item)
+            wanted = (glob_pattern(self.expansion.pattern(one), longest=True) for one in patterns)
+            if goes_on or any(re.fullmatch(one, text, re.DOTALL) for one in wanted):
+                outcome, sign = self.run_all(body), item.children[-1].type
+                if outcome.flow or sign not in (";&", ";;&"):
+                    return outcome
+                goes_on = sign == ";&"
+        return outcome
+
+
+def not_decided(names: list[str], line: int) -> UserError:
+    """The error where nobody says which of several trainings runs."""
+    options = " ".join(f"--set {name}=…" for name in names)
+    return UserError(
+        f"which training runs is decided by {', '.join(f'${name}' for name in names)} (line {line}), "
+        f"which the script does not say; add {options}",
+        code="branch-not-decided",
+        variables=names,
+    )

@@ -1,0 +1,99 @@
+"""Redirections of a script: what its statements read, and the files that they write."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from abc import abstractmethod
+
+from tree_sitter import Node
+
+from system.errors import UserError
+from translate.shell.loops import Loops
+from translate.shell.syntax import redirect_target, text_of
+from translate.shell.values import Outcome
+
+
+class Redirections(Loops):
+    """Follows statements with redirections."""
+
+    @abstractmethod
+    def output_of(self, command: str) -> str | None:
+        """The output of a command; None if a program would make it."""
+
+    def _run_redirected_statement(self, node: Node) -> Outcome:
+        body, received, is_given = node.child_by_field_name("body"), self.standard_input, False
+        for child in node.children:
+            if child.type == "heredoc_redirect":
+                self.standard_input = self._heredoc(child)
+            elif child.type == "herestring_redirect":
+                self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
+            elif _is_input(child):
+                self.standard_input = self._content(redirect_target(child))
+            else:
+                continue
+            is_given = True
+        target = _written_file(node)
+        outer, started = self.output, len(self.calls)
+        if target is not None:
+            self.output = []
+        try:
+            outcome = self.run(body) if body is not None else Outcome()
+            if len(self.calls) > started:
+                self._refuse_placeholders(node)
+            if target is not None:
+                self._write(self.expansion.text(redirect_target(target), quotes=True), text_of(target))
+        finally:
+            self.output = outer
+            if is_given:
+                self.standard_input = received
+        return outcome
+
+    def _content(self, word: str) -> str | None:
+        """What a file of the script's own holds, or what `<(a command)` prints; None: it is not known."""
+        if not word.startswith("<("):
+            file = self.expansion.text(word, quotes=True)
+            return "" if file == "/dev/null" else self.state.file(file)
+        return self.output_of(word[2:-1])
+
+    def _refuse_placeholders(self, node: Node) -> None:
+        """Refuse a training with `<your path>` in it, which bash takes for redirections that swallow settings."""
+        for child in node.children:
+            text = text_of(child)
+            reads = _is_input(child) and not redirect_target(child).startswith(("<(", "/dev/"))
+            if child.type == "file_redirect" and (reads or redirect_target(child).startswith("-")):
+                raise UserError(
+                    f"the command in line {self.line(node)} has '{text}', which a shell takes for a redirection; "
+                    "replace the placeholder by a value",
+                    code="placeholder",
+                )
+
+    def _write(self, file: str, redirection: str) -> None:
+        lines, appends = self.output or [], redirection.lstrip("1&").startswith(">>")
+        file, before = posixpath.normpath(file), (self.state.file(file) or "") if appends else ""
+        if file.startswith("/dev/"):
+            return
+        if None not in lines:
+            self.state.files[file] = before + "".join(line or "" for line in lines)
+        elif not appends:
+            self.state.files.pop(file, None)
+
+    def _heredoc(self, node: Node) -> str:
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        start = next(text_of(child) for child in node.children if child.type == "heredoc_start")
+        text = text_of(body) if body is not None else ""
+        if text_of(node).startswith("<<-"):
+            text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
+        return text if re.search(r"['\"\\]", start) else self.expansion.text(text)
+
+
+def _written_file(node: Node) -> Node | None:
+    """The last redirection of a statement's output to a file."""
+    parts = [part for child in node.children for part in [child, *(child.children if "heredoc" in child.type else [])]]
+    written = [part for part in parts if part.type == "file_redirect" and text_of(part).lstrip("1&")[:1] == ">"]
+    return written[-1] if written else None
+
+
+def _is_input(node: Node) -> bool:
+    """Whether a redirection is of standard input, from a file or from `<(a command)`."""
+    return node.type == "file_redirect" and text_of(node).startswith("<") and not text_of(node).startswith(("<<", "<&"))
