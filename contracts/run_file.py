@@ -127,11 +127,36 @@ def validate(content: Any, schema: str, source: Path | str) -> None:
 
 
 def inherit(content: dict[str, Any], file: Path) -> dict[str, Any]:
-    """The content of a run file, merged over that of the run that it `extends`.
+    """The content of a run file, merged over that of the run that it `extends`, and each scale over that it is `like`.
 
     Settings under `native` mean something to one framework alone, so a run of another framework does not inherit them;
     batch, rollout, optimizer and objective mean the same in all. A null removes an inherited key.
     """
+    merged = _extended(content, file)
+    for scale in SCALES:
+        if isinstance(values := merged.get(scale), dict) and "like" in values:
+            own = {key: value for key, value in values.items() if key != "like"}
+            merged = {**merged, scale: _deep_merge(_values_of(str(values["like"]), scale, merged, file), own)}
+    return merged if merged is content else _without_nulls(merged)
+
+
+def _values_of(name: str, scale: str, content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The values of another recipe's run at a scale, without `native` where its framework is another."""
+    other = RECIPES / f"{name}.yaml"
+    if not re.fullmatch(r"[\w.+-]+/[\w.+-]+", name) or not other.is_file():
+        names = [f"{one.parent.name}/{one.stem}" for one in sorted(RECIPES.glob("*/*.yaml"))]
+        raise unknown("run", name, names).within(f"{display_path(file)}: {scale}.like")
+    base = _extended(read_yaml(other), other)
+    if scale not in base or "like" in base[scale]:
+        raise UserError(
+            f"{display_path(file)}: {scale}.like: {name} states no values for scale {scale}; name a run that does",
+            code="missing-scale", scale=scale,
+        )  # fmt: skip
+    same = base.get("framework") == content.get("framework")
+    return {key: value for key, value in base[scale].items() if same or key != "native"}
+
+
+def _extended(content: dict[str, Any], file: Path) -> dict[str, Any]:
     if "extends" not in content:
         return content
     if not re.fullmatch(r"[\w.+-]+", str(content["extends"])):
@@ -241,7 +266,15 @@ def _deep_merge(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     for key, value in own.items():
         both = isinstance(value, dict) and isinstance(base.get(key), dict)
         merged[key] = _deep_merge(base[key], value) if both else value
-    return {key: value for key, value in merged.items() if value is not None}
+    return merged
+
+
+def _without_nulls(values: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_nulls(value) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if value is not None
+    }
 
 
 def framework_names() -> list[str]:

@@ -41,6 +41,20 @@ def test_a_scale_without_values_is_refused(content: dict[str, Any]) -> None:
         sweeps.run_names("openr1/group-size", "small")
 
 
+def test_a_scale_may_be_like_that_of_another_run(content: dict[str, Any]) -> None:
+    other, own = load_run("crosscheck/verl", "small"), load_run("reinforce/deepseek-r1-distill-qwen-1.5b-rloo", "small")
+    stage, theirs = own.stages[0], other.stages[0]
+    assert (own.model, own.prompt, stage.steps, stage.optimizer) == (
+        other.model, other.prompt, theirs.steps, theirs.optimizer,
+    )  # fmt: skip
+    assert stage.batch == {**theirs.batch, "prompts_per_update": 2}
+    assert stage.objective["estimator"] == "rloo" and "scale_rewards" not in stage.objective  # removed by a null
+    for like, code in (("crosscheck/none", "unknown-name"), ("../recipes/crosscheck/trl", "unknown-name"),
+                       ("openr1/qwen2.5-math-7b", "missing-scale"), ("dapo/qwen2.5-32b", "missing-scale")):  # fmt: skip
+        with refused(code):
+            parse_run({**content, "small": {"like": like}}, NAME, FILE, "small")
+
+
 def test_the_published_values_are_there() -> None:
     stage = load_run(NAME, "full").stages[0]
     assert (stage.optimizer["learning_rate"], stage.batch["samples_per_prompt"]) == (3e-6, 7)
