@@ -155,7 +155,10 @@ def run_unwatched(command: Command, log: Path) -> float:
         started = time.monotonic()
         trainer = _Trainer(_start(command, file, stdout=file))
         with trainer.ended_on_exit():
-            status = trainer.process.wait()
+            while command.finished and trainer.process.poll() is None and not trainer.finished:
+                time.sleep(FINISHED_SECONDS)
+                trainer.finished = command.finished()
+            status = 0 if trainer.finished else trainer.process.wait()
         seconds = time.monotonic() - started
     if status:
         sentence = f"the framework's own command ended with status {status}; its output is in {log}"

@@ -89,6 +89,7 @@ def test_a_trainer_that_would_go_on_is_ended_when_what_is_wanted_is_written(tmp_
     command = replace(trainer(script), finished=(tmp_path / "saved").exists)
     run(command, tmp_path / "l", 1, on_step=lambda step, _: seen.append(step))
     assert seen == [1]  # the second step is not of the stage
+    trainer_process.run_unwatched(command, tmp_path / "bare")  # not its 600 seconds
 
 
 def test_another_status_than_zero_is_an_error_with_the_last_lines(
