@@ -44,7 +44,7 @@ def judge(
 
     Args:
         questions: of each completion, as frameworks.training_prompts gives them; `copy` is a problem's number in a
-            training set that has it several times.
+            training set that may have it several times.
         prompts: what the model saw.
         completions: what it added.
         step: of the stage, from 1; None where the trainer does not say.
@@ -65,7 +65,7 @@ def judge(
             {
                 "step": step,
                 "problem_id": question["problem_id"],
-                "copy": question.get("copy", 0),
+                "copy": question.get("copy"),
                 "prompt": prompt,
                 "completion": completion,
                 "reward": None if one.value is None else float(one.value),  # NumPy's numbers are not JSON

@@ -164,7 +164,8 @@ def rows_by_step(rows: Sequence[Row], steps_before: int, batch: Batch) -> dict[i
     """
     by_step: dict[int, list[Row]] = {}
     if batch.resampled and any(row["step"] is None for row in rows):
-        return _resampled_steps(rows, steps_before, batch)
+        counted = all(row.get("copy") is not None for row in rows)  # else a step may have more groups with a signal
+        return _resampled_steps(rows, steps_before, batch) if counted else {}
     if any(row["step"] is None for row in rows):
         size = batch.prompts * batch.samples
         for index, row in enumerate(sorted(rows, key=lambda row: row["time"])):
@@ -300,7 +301,7 @@ def kept_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _group_name(row: Row) -> tuple[str, int]:
-    return row["problem_id"], row.get("copy", 0)
+    return row["problem_id"], row.get("copy") or 0
 
 
 def _groups(rows: Sequence[Row]) -> Iterator[list[Row]]:

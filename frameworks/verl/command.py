@@ -264,6 +264,10 @@ def _state_device(flags: CommandSettings, model: Path, scratch: Path, reference:
     of_reference, of_critic = CPU_REFERENCE if reference else {}, CPU_CRITIC if run.algorithm == "ppo" else {}
     for name, value in {**CPU, **own_ray, **of_reference, **of_critic}.items():
         flags.state(name, value, "hardware.gpus")
+    if metric := flags.get("algorithm.filter_groups.metric"):  # verl says so to its own buffer alone
+        own = {"filter_groups_metric": metric[0], "train_batch_size": flags["data.train_batch_size"][0]}
+        for name, value in own.items():
+            flags.state(f"+trainer.v1.sampler.sampler_kwargs.{name}", value, "hardware.gpus")
     # Weights go to the sampler through memory of this size, which a tensor has to fit into.
     megabytes = max(SMALLEST_BUCKET, math.ceil(4 * model_dimensions.largest_tensor(model) / 2**20))
     flags.state(f"{ROLLOUT}.checkpoint_engine.update_weights_bucket_megabytes", megabytes, "hardware.gpus")

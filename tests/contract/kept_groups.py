@@ -40,6 +40,17 @@ def kept_by_verl(groups: Groups, metric: str) -> list[str]:
     return [name for name in groups if name not in dropped]
 
 
+def buffer_on_the_cpu() -> list[Any]:
+    """What the buffer of trainings on the CPU knows of dynamic sampling from the settings of such a run."""
+    from frameworks.verl.cpu.ordered_replay_buffer import OrderedReplayBuffer
+
+    buffer = OrderedReplayBuffer(
+        trainer_mode="sync", trainer_config={}, max_off_policy_threshold=None, max_off_policy_strategy="drop",
+        sampler_kwargs={"filter_groups_metric": "score", "train_batch_size": 32}, refill_fn=print,
+    )  # fmt: skip
+    return [buffer.filter_groups_metric, buffer.train_batch_size, buffer.gen_batch_size]
+
+
 def kept_by_openrlhf(groups: Groups) -> list[str]:
     """Those that `SamplesGenerator` would train on."""
     import torch
@@ -81,7 +92,8 @@ def main() -> None:
     """Command line."""
     case = json.load(sys.stdin)
     if sys.argv[1] == "verl":
-        answer = {metric: kept_by_verl(case["groups"], metric) for metric in ("reward", "score")}
+        answer: dict[str, Any] = {metric: kept_by_verl(case["groups"], metric) for metric in ("reward", "score")}
+        answer["buffer"] = buffer_on_the_cpu()
     else:
         kept = kept_by_openrlhf(case["groups"])
         answer = {"scores": kept, "top_k": top_k_of_openrlhf(case["environment"])}

@@ -42,7 +42,9 @@ def answer_of(framework: str) -> dict[str, Any]:
 
 
 def test_verl_drops_groups_of_equal_rewards_before_or_after_the_penalty() -> None:
-    assert answer_of("verl") == {"reward": ["one-right", "all-right-one-long"], "score": ["one-right"]}
+    assert answer_of("verl") == {
+        "reward": ["one-right", "all-right-one-long"], "score": ["one-right"], "buffer": ["score", 32, 1],
+    }  # fmt: skip
 
 
 def test_openrlhf_drops_groups_whose_mean_score_is_a_bound_and_samples_from_the_top_k() -> None:

@@ -84,6 +84,14 @@ def test_with_dynamic_sampling_a_step_ends_with_its_last_group_that_has_a_signal
     assert {step: len(rows) for step, rows in by_step.items()} == {1: 8, 2: 4}
 
 
+def test_groups_with_a_signal_are_counted_where_no_step_has_more_of_them(tmp_path: Path) -> None:
+    batch = Batch(prompts=2, samples=2, resampled=True)
+    write(rollout_log.start_attempt(tmp_path, 0), *step_of(None, 0, 1, 0, 1))  # verl drops what it has too many of
+    write(rollout_log.start_attempt(tmp_path / "known", 0), *step_of(1, 0, 1, 0, 1), *step_of(1, 0, 1, 1, 1))
+    assert rollout_log.read(tmp_path, batch) == {}
+    assert {step: len(rows) for step, rows in rollout_log.read(tmp_path / "known", batch).items()} == {1: 8}
+
+
 def test_counts_that_do_not_add_up_are_refused(tmp_path: Path) -> None:
     write(rollout_log.start_attempt(tmp_path, 0), *[row(None, problem) for problem in "aaab"])
     assert rollout_log.read(tmp_path, BATCH) == {}

@@ -15,11 +15,12 @@ SAMPLES, PROMPTS = 2, 3
 PARAMS = {"temperature": 1.0}
 
 
-def config(mode: str = "sync", max_num_seqs: int = 1024) -> Any:
+def config(mode: str = "sync", max_num_seqs: int = 1024, resampled: bool = False) -> Any:
     return SimpleNamespace(
         actor_rollout_ref=SimpleNamespace(rollout=SimpleNamespace(n=SAMPLES, max_num_seqs=max_num_seqs)),
         data=SimpleNamespace(train_batch_size=PROMPTS, seed=5),
         trainer=SimpleNamespace(v1=SimpleNamespace(trainer_mode=mode)),
+        algorithm={"filter_groups": {"enable": True}} if resampled else {},
     )
 
 
@@ -63,6 +64,12 @@ def test_seeds_depend_on_the_step_and_not_on_names_which_begin_again_in_a_resume
 @pytest.mark.parametrize("changes", [{"validate": True}, {"mode": "colocate_async"}, {"max_num_seqs": 5}])
 def test_what_is_not_sampled_together_does_not_wait(changes: dict[str, Any]) -> None:
     assert sampled(**changes) == [PARAMS] * (PROMPTS * SAMPLES)
+
+
+def test_with_dynamic_sampling_requests_have_seeds_and_no_places() -> None:
+    requests = sampled(resampled=True)
+    assert [one["seed"] for one in requests] == [one["seed"] for one in sampled()]
+    assert not any("extra_args" in one for one in requests)  # they would wait for others, which may not come
 
 
 def test_completions_are_put_in_the_order_of_prompts_and_repeats() -> None:

@@ -17,8 +17,12 @@ class OrderedReplayBuffer(ReplayBuffer):
     """ReplayBuffer with a short poll interval, and completions in order."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes what ReplayBuffer takes."""
-        super().__init__(**settings, poll_interval=0.05)
+        """Takes what ReplayBuffer takes, and as `sampler_kwargs` what verl tells its own buffer of dynamic sampling."""
+        own = dict(settings["sampler_kwargs"])
+        super().__init__(**settings, poll_interval=0.05, **own, **({"gen_batch_size": 1} if own else {}))
+
+    def _select_prompt_uids(self, partition_id: str, sampleable_keys: Any, batch_size: int) -> Any:
+        return super()._select_prompt_uids(partition_id, sorted(sampleable_keys), batch_size)
 
     def _materialize_batch(self, *arguments: Any) -> Any:
         batch = super()._materialize_batch(*arguments)

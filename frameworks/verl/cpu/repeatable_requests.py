@@ -37,6 +37,8 @@ def sampling_parameters(
         trajectory: its step, and whether it is validated.
         params: of all completions.
         request: name and messages of the prompt, and the completion's number.
+
+    With dynamic sampling nobody knows how many requests a step has, so that they have no places.
     """
     samples = config.actor_rollout_ref.rollout.n
     requests = config.data.train_batch_size * samples
@@ -45,12 +47,11 @@ def sampling_parameters(
         return params
     step, repeat = int(trajectory["step"]), int(request["session_id"])
     texts = [message["content"] for message in request["raw_prompt"]]
+    own = {**params, "seed": repeatable_sampling.seed(config.data.seed, step, *texts, repeat)}
+    if (config.algorithm.get("filter_groups") or {}).get("enable"):
+        return own
     number = int(request["uid"]) * samples + repeat
-    return {
-        **params,
-        "seed": repeatable_sampling.seed(config.data.seed, step, *texts, repeat),
-        "extra_args": repeatable_sampling.batch_position(str(step), number, requests),
-    }
+    return {**own, "extra_args": repeatable_sampling.batch_position(str(step), number, requests)}
 
 
 def seed_requests(module: ModuleType) -> None:
