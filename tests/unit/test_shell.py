@@ -100,6 +100,8 @@ def test_a_line_gives_its_training_the_words_that_bash_gives(script: str) -> Non
         "f() { echo train $1 >| g; }; f 1; f 2; bash g; echo train d 1> g; bash ./g; echo train e >> ./g; . ./g",
         "printf '#!/bin/bash\\ntrain \"$@\"\\n' > ./g; chmod +x g; ./g 'a b' c",
         "echo train w &> h; echo train v &>> h; bash h",
+        "echo 'a 1' > f; echo 'b 2' >> f; while read -r k v; do train $k $v; done < f; { read -r k; train $k; } < f",
+        "cat > f <<< $'a 1\\nb 2'; while read -r k v; do train $k $v; done < f",
     ],
 )
 def test_a_script_s_own_files_hold_what_was_written_last(

@@ -13,6 +13,8 @@ from translate.shell.loops import Loops
 from translate.shell.syntax import redirect_target, text_of
 from translate.shell.values import Outcome
 
+_WITH_INPUT = ("while_statement", "for_statement", "compound_statement", "if_statement", "case_statement", "subshell")
+
 
 class Redirections(Loops):
     """Follows statements with redirections."""
@@ -39,7 +41,7 @@ class Redirections(Loops):
             self.output = []
         try:
             outcome = self.run(body) if body is not None else Outcome()
-            if len(self.calls) > started:
+            if len(self.calls) > started and body is not None and body.type not in _WITH_INPUT:
                 self._refuse_placeholders(node)
             if target is not None:
                 self._write(self.expansion.text(redirect_target(target), quotes=True), text_of(target))

@@ -13,6 +13,7 @@ from translate.shell.scanning import held_text, released_text
 
 _LANGUAGE = Language(tree_sitter_bash.language())
 _WITHOUT_LIST = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]+do\b")
+_HERESTRING = re.compile(r"<<<[ \t]*(?:(\$?'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([^\s;|&<>()'\"]+))")
 _IN_BELOW = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]*\n(?=[ \t]*in\b)")
 
 
@@ -40,8 +41,13 @@ def _tree(text: str) -> tuple[Node, list[int]]:
 
 
 def _as_the_grammar_has_it(text: str) -> str:
-    """A script whose `for v do` has a semicolon, and whose `for v` and `in` are in one line."""
-    return _IN_BELOW.sub(r"\1 \\\n", _WITHOUT_LIST.sub(r"\1;do", text))
+    """A script whose `for v do` has a semicolon, whose `for v` and `in` are in one line, and without `<<<`."""
+    text = _IN_BELOW.sub(r"\1 \\\n", _WITHOUT_LIST.sub(r"\1;do", text))
+    return _HERESTRING.sub(lambda match: f"< <(printf '%s\\n' {match[1] or _quoted(match[2])})", text)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
 
 
 def _first_error(node: Node) -> Node | None:
