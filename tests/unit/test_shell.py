@@ -37,7 +37,7 @@ def run(script: str, *arguments: str, **outside: str) -> list[list[str]]:
     """What bash gives `train`."""
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", HEAD + script, "script", *arguments], capture_output=True, text=True,
-        env={"PATH": "/usr/bin:/bin", **outside}, check=False, stdin=subprocess.DEVNULL,
+        env={"PATH": "/usr/bin:/bin", **outside}, check=False, stdin=subprocess.DEVNULL, timeout=60,
     )  # fmt: skip
     return [call.split("\0")[:-1] for call in done.stdout.split("\1\0")[:-1]]
 
@@ -197,6 +197,21 @@ def test_any_script_is_read_as_bash_runs_it(lines: list[str]) -> None:
     assert read(script) == run(script), script
 
 
+DECIDING = re.compile(r'\[ \$i\d = [12] \]|\[ -z "\$B" \]|\[ \$N -gt 3 \]')
+
+
+@given(st.lists(statements(), min_size=1, max_size=6))
+@examples("costly")
+def test_what_nobody_says_decides_nothing_in_silence_in_any_script(lines: list[str]) -> None:
+    undecided = [DECIDING.sub("[ $U = x ]", line).replace("train ", ": ") for line in lines]
+    script = "\n".join(["A='a b'; B=; C=(1 'two words' 3); N=4", *undecided, 'train "$A" "$B" $N "${C[*]}"'])
+    with contextlib.suppress(UserError):
+        (settings,) = read(script)
+        for value in "xy":
+            for ran in run(script, U=value):
+                assert all("$" in mine or mine == theirs for mine, theirs in zip(settings, ran, strict=True)), script
+
+
 @pytest.mark.parametrize(
     ("script", "names"),
     [
@@ -287,6 +302,11 @@ LEFT_ON_THE_WAY = [
     "for i in 1 2; do for j in 3 4; do [ $U = x ] && break 2; N=$j; done; M=$i; done; train ${N:-0} ${M:-0}",
     "for i in 1 2; do for j in 3 4; do [ $U = x ] && continue 2; N=$j; done; M=$i; done; train ${N:-0} ${M:-0}",
     "while read -r l; do [ $U = x ] && read -r m; N=$l; done <<< $'1\\n2\\n3\\n4'; train $N",
+    "N=2; for i in 1 2 3; do N=$((N + 2)); [ $U = x ] && continue; N=2; done; train $N",
+    "N=0; for i in 1 2; do [ $i = 1 ] && { [ $U = x ] && break; }; N=$i; done; train $N",
+    "N=0; while true; do N=$((N + 1)); [ $N = 3 ] && { [ $U = x ] && break; }; [ $N = 5 ] && break; done; train $N",
+    "N=0; for i in 1 2; do [ $U = x ] && { N=$i; continue; }; break; done; train $N",
+    "f() { while true; do [ $U = x ] && return; N=3; break; done; N=$((N + 1)); }; N=0; f; train $N",
     # a function that may have returned, a script that may have ended
     "f() { [ $U = x ] && return; N=2; }; N=1; f; train a $N",
     "f() { for i in 1 2 3; do [ $U = x ] && return 1; N=$i; done; }; N=0; f; train $N",

@@ -13,7 +13,7 @@ from system.errors import UserError
 from translate.shell import programs
 from translate.shell.expansion import glob_pattern
 from translate.shell.syntax import case, named, text_of
-from translate.shell.values import Ended, Outcome, State, is_unknown, unknown_names
+from translate.shell.values import Ended, Left, Outcome, State, is_unknown, unknown_names
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Branches(programs.Shell):
 
     calls: list[Call]
     undecided: list[str]  # variables that the last condition needs
-    leaving: dict[int, list[str]]  # by how many loops are left, the variables that decide it in this round
+    left: list[Left]  # by what has or has not been decided, this round of a loop may have been left so
 
     @abstractmethod
     def run(self, node: Node) -> Outcome:
@@ -99,13 +99,14 @@ class Branches(programs.Shell):
         """Go on where several branches end; what holds where a function may have returned is kept until its end."""
         ended = ("exit", "return") if self.returned is None else ("exit",)
         going_on = [end for end in ends if end[0].flow not in ended] or ends[:1]
-        returning = [state for outcome, state, _ in going_on if outcome.flow == "return"]
-        if self.returned is not None and len(returning) < len(going_on):
-            self.returned += [(state, names) for state in returning]
-            going_on = [end for end in going_on if end[0].flow != "return"]
-        first = going_on[0]
+        flow = min(outcome.flow for outcome, _, _ in going_on)  # empty, if one of them goes on here
+        together = [end for end in going_on if end[0].flow == flow]
+        for outcome, state, _ in going_on:
+            if outcome.flow != flow:
+                self.leave(outcome.flow, state, names)
+        first = together[0]
         self.state.take(first[1])
-        for _, state, _ in going_on[1:]:
+        for _, state, _ in together[1:]:
             self.state.merge(self.state.copy(), state, names)
         if names:
             self.state.ended += tuple(
@@ -113,12 +114,22 @@ class Branches(programs.Shell):
                 for outcome, state, calls in ends
                 if calls and outcome.flow in ("exit", "return") and state is not first[1]
             )
-        flows = {outcome.flow for outcome, _, _ in going_on}
-        statuses = {outcome.status for outcome, _, _ in going_on}
-        if len(flows) > 1:  # some leave a loop's round
-            levels = max(int(flow.partition(" ")[2]) for flow in flows if flow)
-            self.leaving[levels] = [*self.leaving.get(levels, []), *names]
-        return Outcome(first[0].status if len(statuses) == 1 else None, first[0].flow if len(flows) == 1 else "")
+        statuses = {outcome.status for outcome, _, _ in together}
+        return Outcome(first[0].status if len(statuses) == 1 else None, flow)
+
+    def leave(self, flow: str, state: State, names: list[str]) -> None:
+        """Keep a state that may go on elsewhere: after a loop, in its next round, or behind a function.
+
+        Args:
+            flow: of the statement that leads there.
+            state: that goes on there.
+            names: of the variables that decide whether it does.
+        """
+        word, _, levels = flow.partition(" ")
+        if levels:
+            self.left.append(Left(word, int(levels), state, names))
+        elif word == "return" and self.returned is not None:
+            self.returned.append((state, names))
 
     def deciding(self, names: list[str]) -> list[str]:
         """The variables that a reader can say so that these are known."""

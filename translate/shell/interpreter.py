@@ -23,6 +23,7 @@ from translate.shell.expansion import Expansion
 from translate.shell.redirections import Redirections
 from translate.shell.syntax import assigned, joined, parsed, text_of
 from translate.shell.values import (
+    Left,
     Outcome,
     State,
     Value,
@@ -53,7 +54,7 @@ class Interpreter(Redirections):
     depth: int = 0
     loops: int = 0
     undecided: list[str] = field(default_factory=list)
-    leaving: dict[int, list[str]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
     returned: list[tuple[State, list[str]]] | None = None
     rows: list[int] = field(default_factory=lambda: [1])  # the script's line by line of what is parsed
 
@@ -156,16 +157,16 @@ class Interpreter(Redirections):
             follow: follows it.
             returns: whether it may return; None: where what is around it may.
         """
-        outer = self.loops, self.leaving, self.returned
+        outer = self.loops, self.left, self.returned
         may_return = self.returned is not None if returns is None else returns
-        self.loops, self.leaving, self.returned = 0, {}, [] if may_return else None
+        self.loops, self.left, self.returned = 0, [], [] if may_return else None
         try:
             outcome = follow()
             for state, names in self.returned or []:
                 self.state.merge(self.state.copy(), state, names)
                 self.undecided, outcome = names, Outcome(None, outcome.flow)
         finally:
-            self.loops, self.leaving, self.returned = outer
+            self.loops, self.left, self.returned = outer
         self.state.ended = tuple(one for one in self.state.ended if one.flow != "return")
         return outcome
 

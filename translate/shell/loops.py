@@ -10,10 +10,10 @@ from tree_sitter import Node
 from system.errors import UserError
 from translate.shell.branches import Branches
 from translate.shell.syntax import is_empty_list, joined, named, text_of
-from translate.shell.values import Decision, Outcome, State, unknown
+from translate.shell.values import Decision, Left, Outcome, State, unknown
 
 MOST_ROUNDS = 10_000  # of one loop
-_LEAVES = re.compile(r"\b(?:break|continue|return)\b")
+PATIENT_ROUNDS = 100  # of a loop that may have been left
 _SUM = re.compile(r"for\s*\(\((.*?);(.*?);(.*?)\)\)(?=\s*(?:;|do\b|\{))", re.DOTALL)
 
 
@@ -40,17 +40,13 @@ class Loops(Branches):
             values = [unknown(f"${text_of(name)}")]  # of which the user selects any
         if len(values) > MOST_ROUNDS:
             raise self._too_many_rounds(node)
-        status: Decision = True
+        end, breaks = Outcome(), list[Left]()
         for value in values:
             self.state.assign(text_of(name), value)
-            before = self._before_round(body)
-            outcome, names = self._round(body)
-            if before and names is not None:
-                self.state.merge(before, self.state.copy(), names)
-            if outcome.flow and outcome.flow != "continue 1":
-                return Outcome(outcome.status, outward(outcome.flow))
-            status = outcome.status
-        return Outcome(status)
+            end = self._round(body, breaks)
+            if end.flow:
+                break
+        return self._after_loop(end, breaks)
 
     def _too_many_rounds(self, node: Node) -> UserError:
         return UserError(
@@ -82,58 +78,78 @@ class Loops(Branches):
 
     def _loop(self, condition: Callable[[], int | None], body: Node, after: str) -> Outcome:
         status: Decision = True
-        for _ in range(MOST_ROUNDS):
+        breaks = list[Left]()
+        for number in range(MOST_ROUNDS):
             first, received = self.state.copy(), self.standard_input
-            number = condition()
-            if number is None:
-                return self._any_rounds(body)
-            if not number:
-                return Outcome(status)
-            before, start = self._before_round(body), len(self.calls)
-            outcome, names = self._round(body)
-            if before and names is not None:
-                self.state.take(before)
-                del self.calls[start:]
-                self.undecided = names
-                return self._any_rounds(body)
-            if outcome.flow and outcome.flow != "continue 1":
-                return Outcome(outcome.status, outward(outcome.flow))
+            decision = condition()
+            if decision is None or (breaks and number > PATIENT_ROUNDS):
+                return self._any_rounds(body, breaks)
+            if not decision:
+                return self._after_loop(Outcome(status), breaks)
+            outcome = self._round(body, breaks)
+            if outcome.flow:
+                return self._after_loop(outcome, breaks)
             status = outcome.status
             self.expansion.number(after)
-            if self.standard_input == received and _is_same(self.state, first):
-                return Outcome(flow="exit")  # it waits for ever
+            if self.standard_input == received and _is_same(self.state, first):  # it waits for ever
+                return self._after_loop(Outcome(flow="exit"), breaks)
         raise self._too_many_rounds(body)
 
-    def _before_round(self, body: Node) -> State | None:
-        """What holds before a round that may be left on the way."""
-        return self.state.copy() if _LEAVES.search(text_of(body)) else None
+    def _round(self, body: Node, breaks: list[Left]) -> Outcome:
+        """Follow a round of a loop; its flow is empty where another round follows.
 
-    def _round(self, body: Node) -> tuple[Outcome, list[str] | None]:
-        """Follow a round of a loop; also the names that decide whether it is left on the way, None: no more is open."""
-        outer, self.leaving = self.leaving, {}
+        Args:
+            body: of the loop.
+            breaks: takes the states in which this round may have left the loop.
+        """
+        outer, self.left = self.left, []
         self.loops += 1
         try:
             outcome = self.run(body)
         finally:
             self.loops -= 1
-        inner, self.leaving = self.leaving, outer
-        for levels, names in inner.items():
-            if levels > 1:
-                outer[levels - 1] = [*outer.get(levels - 1, []), *names]
-        return outcome, [name for names in inner.values() for name in names] if inner else None
+        inner, self.left = self.left, outer
+        self.left += [one._replace(levels=one.levels - 1) for one in inner if one.levels > 1]
+        breaks += [one for one in inner if one.levels == 1 and one.word == "break"]
+        again = [one for one in inner if one.levels == 1 and one.word == "continue"]
+        flow = "" if outcome.flow == "continue 1" else outcome.flow
+        if not again:
+            return Outcome(outcome.status, flow)
+        if flow == "break 1":
+            breaks.append(Left("break", 1, self.state.copy(), again[0].names))
+            flow = "exit"  # what may have gone on to the next round goes on there
+        return self._met(Outcome(outcome.status, outward(flow)), again)
 
-    def _any_rounds(self, body: Node) -> Outcome:
+    def _after_loop(self, end: Outcome, breaks: list[Left]) -> Outcome:
+        """Go on after a loop, with the states in which it may have been left."""
+        return self._met(Outcome(end.status, outward(end.flow)), breaks)
+
+    def _met(self, outcome: Outcome, others: list[Left]) -> Outcome:
+        """Go on where the path that was followed and others meet; if it leads elsewhere, that is kept for there."""
+        if not others:
+            return outcome
+        if outcome.flow:
+            self.leave(outcome.flow, self.state.copy(), others[0].names)
+            self.state.take(others[0].state.copy())
+        for other in others:
+            self.state.merge(self.state.copy(), other.state.copy(), other.names)
+        return Outcome(None)
+
+    def _any_rounds(self, body: Node, breaks: list[Left]) -> Outcome:
         """Follow a loop of which nobody says how often it runs, until another round changes nothing that is known."""
-        names, start = self.undecided, len(self.calls)
+        names, start = [*self.undecided, *(name for one in breaks for name in one.names)], len(self.calls)
+
+        def one_round() -> Outcome:
+            outcome = self._round(body, breaks)
+            return Outcome(outcome.status, outward(outcome.flow))
+
         for _ in range(MOST_ROUNDS):
             del self.calls[start:]
             before, self.undecided = self.state.copy(), names
-            outcome = self.forked([lambda: self._round(body)[0], Outcome], body)
-            if outcome.flow in ("exit", "return"):
-                return outcome
+            self.forked([one_round, Outcome], body)
             if _is_same(self.state, before):
                 break
-        return Outcome(None)
+        return self._after_loop(Outcome(None), breaks)
 
 
 def _is_same(one: State, other: State) -> bool:

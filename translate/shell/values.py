@@ -88,6 +88,15 @@ class Ended(NamedTuple):
     calls: list[Any]  # its trainings
 
 
+class Left(NamedTuple):
+    """A state in which a round of a loop may have been left on the way."""
+
+    word: str  # break or continue
+    levels: int  # how many loops
+    state: State
+    names: list[str]  # of the variables that decide it
+
+
 @dataclass
 class State:
     """What statements change. A copy shares nothing that changes."""
