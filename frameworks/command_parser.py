@@ -62,12 +62,27 @@ class Reading:
     idle: dict[str, str] = field(default_factory=dict)  # by setting: why it has no effect
 
     def get(self, setting: str) -> Any:
-        """The stated value, or the default."""
-        return self.stated.get(setting, self.defaults.get(setting))
+        """The stated value, or the default, also for null; raises UserError for a value of another kind than that."""
+        stated, default = self.stated.get(setting), self.defaults.get(setting)
+        value = default if stated is None else stated
+        if isinstance(default, list) and default and all(type(part) in (int, float) for part in default):
+            return self.numbers(setting, len(default))
+        if isinstance(default, str) and isinstance(value, list | dict):
+            raise UserError(f"{setting} should be one word, but is '{value}'; correct it", code="not-a-word")
+        return value
+
+    def numbers(self, setting: str, count: int) -> Any:
+        """So many numbers, or None; raises UserError for anything else."""
+        stated = self.stated.get(setting)
+        value = self.defaults.get(setting) if stated is None else stated
+        numeric = isinstance(value, list) and [type(part) in (int, float) for part in value] == [True] * count
+        if value is not None and not numeric:
+            raise UserError(f"{setting} should be {count} numbers, but is '{value}'; correct it", code="not-a-number")
+        return value
 
     def number(self, setting: str) -> Any:
         """The same, of a setting that is calculated with; raises UserError for a text or a list."""
-        value = self.get(setting)
+        value = self.stated.get(setting, self.defaults.get(setting))
         if isinstance(value, str | list | dict):
             variable = re.search(r"\$\{?(\w+)", str(value))
             remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
@@ -77,7 +92,7 @@ class Reading:
                 setting=setting,
                 variable=variable[1] if variable else None,
             )
-        return value
+        return self.defaults.get(setting) if value is None else value
 
     def note(self, key: str, value: Any, *settings: str) -> None:
         """Note a value of a key and the settings that it comes from; None means that there is no such thing."""

@@ -85,12 +85,8 @@ class Rendering:
     def _flags(self) -> Flags:
         for _ in range(MOST_CHANGES):
             try:
-                run, stage = as_run(self.common, self.parser.framework)
-                self.launcher = self.parser.launcher(run, stage)
-                flags = {
-                    name: (value, key.removeprefix("full."))
-                    for name, (value, key) in self.parser.stated_settings(run, stage).items()
-                }
+                self.launcher, stated = self._command(self.common)
+                flags = {name: (value, key.removeprefix("full.")) for name, (value, key) in stated.items()}
                 missing = {"steps", "checkpoints"} - self.common.keys()
                 return {name: (value, key) for name, (value, key) in flags.items() if key not in missing}
             except Refused as refusal:
@@ -112,6 +108,10 @@ class Rendering:
             "batch and GPUs",
             code="no-fit",
         )
+
+    def _command(self, common: Mapping[str, Any]) -> tuple[list[str], Flags]:
+        run, stage = as_run(common, self.parser.framework)
+        return self.parser.launcher(run, stage), self.parser.stated_settings(run, stage)
 
     def _fill(self, refusal: Refused) -> None:
         """Take the framework's own default for what it needs and the text does not have."""
@@ -150,7 +150,7 @@ class Rendering:
         trial = {**self.common, **changed}
         for _ in range(len(trial) + 1):
             try:
-                self.parser.stated_settings(*as_run(trial, self.parser.framework))
+                self._command(trial)
             except Refused as refusal:
                 if refusal.key in ADJUSTED or refusal.key not in trial:
                     return refusal.key not in ADJUSTED

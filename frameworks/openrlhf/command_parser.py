@@ -70,8 +70,8 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
                 value = reading.get(name)
-                layers = key == "lora.target_modules" and isinstance(value, str)
-                reading.note(key, [value] if layers else value, name, LORA["lora.r"])
+                one = key == "lora.target_modules" and not isinstance(value, list)
+                reading.note(key, [str(value)] if one else value, name, LORA["lora.r"])
         if not ppo:
             reading.idle |= {
                 one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
@@ -85,7 +85,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             reading.note(
                 "more.min_lr_ratio", reading.get("actor.min_lr_ratio"), "actor.min_lr_ratio", "actor.lr_scheduler"
             )
-        if (frozen := reading.get("critic.freezing_steps")) >= 0:
+        if (frozen := reading.number("critic.freezing_steps")) >= 0:
             reading.note("optimizer.critic_warmup_steps", frozen + 1, "critic.freezing_steps")
 
     def several_datasets(self, names: list[Any]) -> Any:
@@ -152,9 +152,9 @@ def _read_sampling(reading: Reading) -> None:
     elif (rest := reading.number(both) - reading.number(longest)) > 0:
         reading.note("rollout.max_prompt_tokens", rest, both, longest)
     reading.note("epochs", reading.get("train.num_episodes"), "train.num_episodes")
-    if (most := reading.get("data.max_samples")) < ALL_DATA:
+    if (most := reading.number("data.max_samples")) < ALL_DATA:
         reading.note("more.max_samples", most, "data.max_samples")
-    if (every := reading.stated.get("ckpt.save_steps", -1)) > 0:
+    if (every := reading.number("ckpt.save_steps")) > 0:
         reading.note("checkpoints", every, "ckpt.save_steps")
     name = "algo.advantage.is_correction_level"
     reading.note_choice("objective.sampler_correction", name, openrlhf.CORRECTIONS)
@@ -172,7 +172,7 @@ def _read_sampling(reading: Reading) -> None:
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
     reading.note_choice("objective.loss_aggregation", "actor.loss_agg_mode", objective.AGGREGATIONS)
-    if (band := reading.get("actor.eps_clip_low_high")) is not None:
+    if (band := reading.numbers("actor.eps_clip_low_high", 2)) is not None:
         reading.note("objective.clip_ratio", band[0], "actor.eps_clip_low_high")
         if band[0] != band[1]:
             reading.note("objective.clip_ratio_high", band[1], "actor.eps_clip_low_high")

@@ -138,7 +138,7 @@ def _read_batch(reading: Reading) -> None:
     processes = reading.number("accelerate.num_processes")
     update = each * accumulated * processes
     step = reading.number("generation_batch_size") or each * processes * (
-        reading.get("steps_per_generation") or accumulated
+        reading.number("steps_per_generation") or accumulated
     )
     reading.note_batch(step, update, reading.number("num_generations"), BATCH)
     serving = reading.get("use_vllm") and reading.get("vllm_mode") == "server"
@@ -160,7 +160,7 @@ def _read_batch(reading: Reading) -> None:
         reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
     else:
         reading.note("more.warmup_steps", warmup / updates, "warmup_steps")
-    every = reading.stated.get("save_steps", 0)
+    every = reading.number("save_steps") if "save_steps" in reading.stated else 0
     if every >= 1:
         reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
 

@@ -87,8 +87,8 @@ class VerlCommandParser(command_parser.CommandParser):
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
                 value = reading.get(name)
-                layers = key == "lora.target_modules" and isinstance(value, str)
-                reading.note(key, [value] if layers else value, name, LORA["lora.r"])
+                one = key == "lora.target_modules" and not isinstance(value, list)
+                reading.note(key, [str(value)] if one else value, name, LORA["lora.r"])
             reading.note("lora.dropout", 0.0, LORA["lora.r"])
 
     def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -210,7 +210,7 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     reading.note("optimizer.adam_beta2", betas[1], f"{ACTOR}.optim.betas")
     if betas[0] != 0.9:
         reading.note("more.adam_beta1", betas[0], f"{ACTOR}.optim.betas")
-    steps = reading.get("trainer.total_training_steps")
+    steps = reading.number("trainer.total_training_steps")
     if steps:
         reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
     else:
@@ -222,11 +222,11 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
         reading.note("optimizer.warmup_ratio", count / steps, *warmup, *ratio)
     else:
         reading.note("more.warmup_steps", count, *warmup, *ratio)
-    if ppo and (frozen := reading.get("trainer.critic_warmup")):
+    if ppo and (frozen := reading.number("trainer.critic_warmup")):
         reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
-    if (every := reading.stated.get("trainer.save_freq", -1)) > 0:
+    if (every := reading.number("trainer.save_freq")) > 0:
         reading.note("checkpoints", every, "trainer.save_freq")
-    if (most := reading.get("data.train_max_samples")) != -1:
+    if (most := reading.number("data.train_max_samples")) != -1:
         reading.note("more.max_samples", most, "data.train_max_samples")
     if reading.get(f"{ROLLOUT}.top_k") not in (-1, 0):
         reading.note("rollout.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
@@ -246,7 +246,7 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
     reading.note("objective.clip_ratio", low, *names[: 3 if low == high else 2])
     if low != high:
         reading.note("objective.clip_ratio_high", high, names[2])
-    bound = reading.get(f"{ACTOR}.clip_ratio_c")
+    bound = reading.number(f"{ACTOR}.clip_ratio_c")
     reading.note("objective.dual_clip", bound if bound < objective.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
     loss = f"{ACTOR}.policy_loss.loss_mode"
     if reading.get(loss) != objective.LOSSES["ppo"]:

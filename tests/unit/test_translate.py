@@ -408,6 +408,35 @@ def test_every_translation_ends(source: str, target: str, settings: dict[str, An
         assert len(labels) == len(settings) + 1 and translation.launcher
 
 
+CALCULATED = ("save", "clip", "warm", "step", "epoch", "batch", "lora", "max_samples", "gpus", "nodes", "betas")
+REFUSALS = (
+    "not-a-number",
+    "not-a-word",
+    "batch-does-not-divide",
+    "one-completion-per-prompt",
+    "too-few-gpus",
+    "no-fit",
+)
+OF_OTHER_KINDS = [None, -1, "x", "$N", [1, 2], {"a": 1}, True]
+
+
+@pytest.mark.parametrize("source", FRAMEWORKS)
+@given(data=st.data())
+@examples("costly")
+def test_a_value_of_another_kind_is_refused_or_listed(source: str, data: st.DataObject) -> None:
+    """A text for a number, a list for a word: among settings that are read, and those that are calculated with."""
+    stated, parser = command(source), command_parser.load(source)
+    calculated = [name for name in parser.defaults if any(part in name for part in CALCULATED)]
+    name = data.draw(st.sampled_from(sorted({*itertools.chain(*parser.one_to_one.values()), *calculated})))
+    value = data.draw(st.sampled_from(OF_OTHER_KINDS))
+    try:
+        _, labels = translated(source, "verl" if source == "trl" else "trl", stated | {name: value})
+    except UserError as error:
+        assert error.code in REFUSALS, error
+    else:
+        assert labels
+
+
 def test_settings_that_train_something_else_are_never_of_the_machine_alone() -> None:
     settings = {
         "trainer.rejection_sample": True, "actor_rollout_ref.rollout.engine_kwargs.vllm.kv_cache_dtype": "fp8",
