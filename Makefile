@@ -4,7 +4,8 @@
 # make small      a pretrained model of 135 million weights through each framework, on a CPU: hours on 2 cores
 # make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests of code that take no quarter of a second each, without the frameworks
-# make test-all   also what takes minutes to prove, all costly cases, 20 times the examples; without the hours of make test-faults
+# make test-long  what make test leaves out since it takes long to prove: trainings killed and resumed; CI runs it after make test
+# make test-all   both, all costly cases, 20 times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/how-to/slurm.md): half an hour
 # make test-faults kills, full disks, damaged files, searched rewards and more, against the real workflow (docs/explanation/promises.md): two hours
@@ -27,7 +28,7 @@ RUN = PATH="$$PWD/$(dir $(BASE)):$$PATH"
 # Packages are compiled when they are first imported: vLLM's import takes three times as long where that is not kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help base demo demo-all small test test-quick test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke audit locks
+.PHONY: help base demo demo-all small test test-quick test-long test-all test-setup test-slurm test-faults test-smoke test-docs docs lint bench rehearse gpu-smoke audit locks
 
 help:
 	@grep '^# make' Makefile | cut -c3-
@@ -63,6 +64,10 @@ test: base
 
 test-quick: base
 	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(SOME)
+
+test-long: base
+	@$(PYTHON) envs/build.py --all
+	@$(RUN) python -m pytest $(SIDE_BY_SIDE) -m "long and not faults_long" $(SOME)
 
 test-all: base
 	@$(PYTHON) envs/build.py --all

@@ -203,6 +203,7 @@ def made_so_far(work):
     return sample_journal.SampleCounter((work / "step-0").glob("*")).count()
 
 
+@pytest.mark.long
 def test_killed_and_restarted_with_another_number_of_processes_and_its_worker_killed(project, tmp_path):
     """A worker that is killed alone is tried again with smaller batches."""
     work, output = tmp_path / "work", tmp_path / "out"

@@ -11,7 +11,6 @@ import pytest
 from cluster import gpu_memory
 from cluster.gpu_smoke.rows import smoke_runs
 from contracts.run_file import ROOT, framework_names
-from envs.build import python
 from eval import run_settings
 from tests import needs
 from tests.warm_python import warm_python
@@ -48,7 +47,7 @@ def test_the_estimate_has_the_model_s_shape(tmp_path: Path) -> None:
     """cluster/models.yaml states what recipes/models.yaml makes."""
     needs.skip_without("eval")
     model, folder = next(iter(smoke_runs("full").values())).model, tmp_path / "model"
-    command = [python("eval"), "-m", "recipes.models", model, "--output", folder]
+    command = [warm_python("eval"), "-m", "recipes.models", model, "--output", folder]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     config = json.loads((folder / "config.json").read_text())
     shape = gpu_memory.model_shape(model)

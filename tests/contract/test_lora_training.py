@@ -73,6 +73,7 @@ def compared(project: Path, framework: str, code: str, *arguments: str | Path) -
     return numbers
 
 
+@pytest.mark.long
 def test_two_steps_through_trl_and_the_merged_checkpoint(tmp_path: Path) -> None:
     project, _ = trained(tmp_path, "trl")
     (native,) = (project / tiny_project.WORK / "native").glob("checkpoint-*")

@@ -1,6 +1,5 @@
-"""A real training through OpenRLHF on the CPU, of three steps: killed in the third, the state of its second being not
-whole. Started again it makes the second anew, with the same weights, and ends. Each start takes half a minute of a
-core, so one story tells it all; one whose reward fails is for `make test-all`."""
+"""A real training through OpenRLHF on the CPU, of three steps. Each start takes half a minute of a core: the one that
+is killed and started again, with the same weights, and the one whose reward fails are for `make test-long`."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from envs.build import python
 from tasks.arithmetic import problems as arithmetic
 from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_model, tiny_project
+from tests.waiting import wait_until
 from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
@@ -124,23 +124,58 @@ class OpenRLHFProject:
         return processes
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenRLHFProject]:
-    project = OpenRLHFProject(tmp_path_factory.mktemp("openrlhf"))
-    yield project
-    assert not project.left_behind()
+class Trained(NamedTuple):
+    """What the last command printed, as text and the results that it ends with, and what the watch saw of the first."""
 
-
-@pytest.fixture(scope="module")
-def watch(project: OpenRLHFProject) -> open_sockets.Watch:
-    return open_sockets.Watch(project.work, PYTHON)
-
-
-class Killed(NamedTuple):
-    """What a training printed that was killed in its third step, and the hash of its second step's weights."""
-
+    project: OpenRLHFProject
     output: str
-    weights: str
+    results: dict[str, Any]
+    watch: open_sockets.Watch
+
+
+def train(project: OpenRLHFProject) -> Trained:
+    """Watch the training until its second step is saved, and let it end."""
+    watch = open_sockets.Watch(project.work, PYTHON)
+    process = _saved_second_step(project, watch)
+    project.wait.unlink()
+    return _ended(project, process, watch)
+
+
+def train_killed(project: OpenRLHFProject) -> Trained:
+    """Kill it in its third step; what it wrote last of its second step's state is deleted, as if it had been killed
+    before. The same command then trains to the end."""
+    watch = open_sockets.Watch(project.work, PYTHON)
+    process = _saved_second_step(project, watch)
+    process.send_signal(signal.SIGKILL)
+    output, _ = process.communicate()
+    assert "resuming" not in output
+    project.wait.unlink()
+    _states(project)[0].unlink()
+    return _ended(project, project.start(), watch)
+
+
+def _states(project: OpenRLHFProject) -> list[Path]:
+    checkpoints = project.work / "native" / "checkpoints"
+    return [checkpoints / name / "global_step2" / "metric.json" for name in ("_actor", "_critic")]
+
+
+def _saved_second_step(project: OpenRLHFProject, watch: open_sockets.Watch) -> subprocess.Popen[str]:
+    project.wait.write_text("2")
+    process = project.start()
+
+    def saved() -> bool:
+        assert process.poll() is None, process.communicate()
+        watch.look()
+        return len(watch.calls) >= 2 and all(state.is_file() for state in _states(project))
+
+    wait_until(saved)
+    return process
+
+
+def _ended(project: OpenRLHFProject, process: subprocess.Popen[str], watch: open_sockets.Watch) -> Trained:
+    output, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, errors
+    return Trained(project, output, json.loads(output.strip().split("\n")[-1]), watch)
 
 
 def weights_of_step_two(project: OpenRLHFProject) -> str:
@@ -149,41 +184,37 @@ def weights_of_step_two(project: OpenRLHFProject) -> str:
 
 
 @pytest.fixture(scope="module")
-def killed(project: OpenRLHFProject, watch: open_sockets.Watch) -> Killed:
-    """The first start; what it wrote last of its second step's state is deleted, as if it had been killed before."""
-    project.wait.write_text("2")
-    process = project.start()
-    states = [
-        project.work / "native" / "checkpoints" / name / "global_step2" / "metric.json"
-        for name in ("_actor", "_critic")
-    ]
-    deadline = time.monotonic() + PATIENCE_S
-    while not all(state.is_file() for state in states) or len(watch.calls) < 2:
-        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
-        watch.look()
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    output, _ = process.communicate()
-    project.wait.unlink()
-    weights = weights_of_step_two(project)
-    states[0].unlink()
-    return Killed(output, weights)
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained]:
+    """The two stories, each of which happens once."""
+    stories = {"undisturbed": train, "killed": train_killed}
+    return cache(lambda story: stories[story](OpenRLHFProject(tmp_path_factory.mktemp(story))))
 
 
-@pytest.fixture(scope="module")
-def finished(project: OpenRLHFProject, killed: Killed) -> dict[str, Any]:
-    status, output, errors = project.finish()
-    assert status == 0, errors
-    return {"output": output, **json.loads(output.strip().split("\n")[-1])}
+@pytest.fixture(params=["undisturbed", pytest.param("killed", marks=pytest.mark.long)])
+def trained(request: pytest.FixtureRequest, trainings: Callable[[str], Trained]) -> Trained:
+    return trainings(request.param)
 
 
-def test_a_killed_training_leaves_nothing_running_and_resumes_with_the_same_weights(
-    project: OpenRLHFProject, killed: Killed, finished: dict[str, Any]
-) -> None:
-    """Those of the second step, which two trainings made: the one undisturbed, the other resumed."""
-    assert "resuming" not in killed.output and "resuming from step 1" in finished["output"]
-    assert killed.weights == weights_of_step_two(project)
+@pytest.fixture
+def project(trained: Trained) -> OpenRLHFProject:
+    return trained.project
+
+
+@pytest.fixture
+def finished(trained: Trained) -> dict[str, Any]:
+    return {"output": trained.output, **trained.results}
+
+
+def test_no_process_outlives_a_training(project: OpenRLHFProject) -> None:
     assert not project.left_behind()
+
+
+@pytest.mark.long
+def test_a_killed_training_resumes_with_the_same_weights(trainings: Callable[[str], Trained]) -> None:
+    """Those of the second step, which two trainings made: the one undisturbed, the other resumed."""
+    undisturbed, killed = trainings("undisturbed"), trainings("killed")
+    assert "resuming" not in undisturbed.output and "resuming from step 1" in killed.output
+    assert weights_of_step_two(undisturbed.project) == weights_of_step_two(killed.project)
 
 
 @pytest.mark.long
@@ -195,7 +226,8 @@ def test_a_reward_that_raises_fails_the_job_and_leaves_nothing_running(tmp_path:
     assert not project.left_behind()
 
 
-def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sockets.Watch, killed: Killed) -> None:
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(trained: Trained) -> None:
+    watch = trained.watch
     assert watch.sockets and not watch.elsewhere()
     # The object manager, which raylet has on a port of its own, does not know the method.
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]

@@ -15,7 +15,7 @@ from envs.build import python
 from tests.contract.real_model import real_model
 from tests.warm_python import warm_python
 
-pytestmark = [pytest.mark.contract, pytest.mark.slow]
+pytestmark = [pytest.mark.contract, pytest.mark.slow, pytest.mark.long]  # the weights take half a minute of a core
 TEXTS = [
     "Tom has 12 apples  and 345 pens.", "x" * 40, " 7", "naïve 東京 🎉 ▁ \t\n", "<|im_end|>", "5 × 3 − 2 = 13",
     "\u00a0", "So 5 . Is it ?",

@@ -1,10 +1,16 @@
-"""A short PPO training through the real verl: killed on the way and resumed, its weights in step with its engine's."""
+"""A short PPO training through the real verl, its weights in step with its engine's.
+
+The one that is killed and resumed, and the one whose reward fails, are for `make test-long`.
+"""
 
 from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 import pytest
@@ -20,40 +26,51 @@ from tests.warm_python import warm_python
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_project.make(tmp_path_factory.mktemp("verl"))
+class Trained(NamedTuple):
+    """A copy of the project with its training, what the last command printed, and what the watch saw of the first."""
+
+    folder: Path
+    output: str
+    watch: open_sockets.Watch
 
 
-@pytest.fixture(scope="module")
-def watch(project: Path) -> open_sockets.Watch:
-    return open_sockets.Watch(project, python("verl"))
-
-
-@pytest.fixture(scope="module")
-def killed(project: Path, watch: open_sockets.Watch) -> list[str]:
-    """Kills the training without warning after its third step; returns what it leaves running."""
-    waiting = tiny_project.after_steps(project / WAIT_FILE, 3)
-    training = tiny_project.train(project)
-    log = project / WORK / "train.log"
+def train(folder: Path, killed: bool) -> Trained:
+    """Watch the training until its third step is logged; then it ends, or is killed, and is started once more."""
+    tiny_project.make(folder)
+    watch = open_sockets.Watch(folder, python("verl"))
+    waiting = tiny_project.after_steps(folder / WAIT_FILE, 3)
+    training = tiny_project.train(folder)
+    log = folder / WORK / "train.log"
     while " step:3 - " not in (log.read_text() if log.is_file() else ""):
         assert training.poll() is None, training.communicate()[0]
         watch.look()
         time.sleep(0.1)
-    training.kill()
-    training.communicate()
+    if killed:
+        training.kill()
+        training.communicate()
     waiting.unlink()
-    wait_until(lambda: not tiny_project.processes(project))
-    return tiny_project.processes(project)
+    if killed:
+        wait_until(lambda: not tiny_project.processes(folder))
+        training = tiny_project.train(folder)
+    output, _ = training.communicate(timeout=600)
+    assert training.returncode == 0, output
+    return Trained(folder, output, watch)
 
 
 @pytest.fixture(scope="module")
-def output(project: Path, killed: list[str]) -> str:
-    """What the same command prints when it is given again; it trains to the end."""
-    training = tiny_project.train(project)
-    printed, _ = training.communicate(timeout=600)
-    assert training.returncode == 0, printed
-    return printed
+def trainings(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained]:
+    """The two stories, each of which happens once."""
+    return cache(lambda story: train(tmp_path_factory.mktemp(story), killed=story == "killed"))
+
+
+@pytest.fixture(params=["undisturbed", pytest.param("killed", marks=pytest.mark.long)])
+def trained(request: pytest.FixtureRequest, trainings: Callable[[str], Trained]) -> Trained:
+    return trainings(request.param)
+
+
+@pytest.fixture
+def project(trained: Trained) -> Path:
+    return trained.folder
 
 
 def logged(project: Path) -> dict[int, dict[str, float]]:
@@ -63,11 +80,8 @@ def logged(project: Path) -> dict[int, dict[str, float]]:
     return steps
 
 
-def test_no_process_outlives_a_killed_training(killed: list[str]) -> None:
-    assert killed == []
-
-
-def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sockets.Watch, killed: list[str]) -> None:
+def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(trained: Trained) -> None:
+    watch = trained.watch
     assert watch.sockets and not watch.elsewhere()
     # The object manager, which raylet has on a port of its own, does not know the method.
     answers, asks = watch.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]
@@ -78,16 +92,19 @@ def test_it_listens_on_loopback_only_and_ray_asks_for_its_token(watch: open_sock
     )  # everybody can see those
 
 
-def test_it_resumes_from_its_newest_complete_checkpoint(project: Path, output: str) -> None:
-    assert "resuming from step 2" in output
-    assert {file.name for file in (project / WORK / "native" / "log").iterdir()} == {
-        "from-000000.jsonl",
-        "from-000002.jsonl",
-    }
+def test_no_process_outlives_a_training(project: Path) -> None:
     assert tiny_project.processes(project) == []
 
 
-def test_the_engine_has_the_trainers_weights_after_every_update(project: Path, output: str) -> None:
+@pytest.mark.long
+def test_it_resumes_from_its_newest_complete_checkpoint(trainings: Callable[[str], Trained]) -> None:
+    killed = trainings("killed")
+    assert "resuming from step 2" in killed.output
+    log = killed.folder / WORK / "native" / "log"
+    assert {file.name for file in log.iterdir()} == {"from-000000.jsonl", "from-000002.jsonl"}
+
+
+def test_the_engine_has_the_trainers_weights_after_every_update(project: Path) -> None:
     """Also where it has kept the keys and values of a prompt's beginning, which all have in common."""
     steps = logged(project)
     assert sorted(steps) == list(range(1, STEPS + 1))
@@ -99,7 +116,7 @@ def test_the_engine_has_the_trainers_weights_after_every_update(project: Path, o
         assert metrics.get("actor/grad_norm", 0) > 0 or step == 1  # the critic's warm-up
 
 
-def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
+def test_the_training_log_and_the_rollouts(project: Path) -> None:
     log = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
     assert [row["step"] for row in log] == list(range(1, STEPS + 1))
     for row in log:
@@ -119,7 +136,7 @@ def test_the_training_log_and_the_rollouts(project: Path, output: str) -> None:
 
 
 @pytest.mark.parametrize("files", [f"{WORK}/native/log/*.jsonl", f"{WORK}/train.log"])
-def test_its_files_are_imported_like_those_of_a_training_without_us(project: Path, output: str, files: str) -> None:
+def test_its_files_are_imported_like_those_of_a_training_without_us(project: Path, files: str) -> None:
     log = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
     columns = ("reward_mean", "response_length_mean", "truncated_rate", "kl")
     foreign_logs.check("verl", sorted(project.glob(files)), log, columns)
@@ -139,7 +156,7 @@ print(float((exported - base.state_dict()["model.norm.weight"]).abs().max()))
 
 
 def test_the_exported_checkpoint_has_the_trained_weights_and_the_base_models_tokenizer(
-    project: Path, output: str
+    project: Path,
 ) -> None:
     subprocess.run(
         tiny_project.command(project, "export", "--step", str(STEPS), "--output", "exported"), cwd=project, check=True
@@ -161,29 +178,24 @@ print([name for name in first if not torch.equal(first[name].full_tensor(), seco
 """
 
 
-@pytest.fixture(scope="module")
-def failed(project: Path, output: str) -> tuple[int, str]:
-    """Status and output of the same training in another work folder, whose reward fails in its fifth step."""
-    failing = tiny_project.after_steps(project / FAIL_FILE, SAVED[1])
-    training = tiny_project.train(project, work="again")
+@pytest.mark.long
+def test_a_reward_that_fails_ends_the_training(trainings: Callable[[str], Trained]) -> None:
+    folder = trainings("undisturbed").folder
+    failing = tiny_project.after_steps(folder / FAIL_FILE, 1)
+    training = tiny_project.train(folder, work="again")
     printed, _ = training.communicate(timeout=600)
     failing.unlink()
-    return training.returncode, printed
-
-
-@pytest.mark.long
-def test_a_reward_that_fails_ends_the_training(project: Path, failed: tuple[int, str]) -> None:
-    status, printed = failed
-    assert status == 1 and "resuming" not in printed
+    assert training.returncode == 1 and "resuming" not in printed
     assert "a reward function failed: RuntimeError: the reward is broken" in printed.splitlines()[-1]
-    assert tiny_project.processes(project) == []
+    assert tiny_project.processes(folder) == []
 
 
 @pytest.mark.long
-def test_the_same_seed_gives_the_same_weights_whatever_was_killed(project: Path, failed: tuple[int, str]) -> None:
-    """Those of the step that the first training made after it was resumed, and the failed one before it failed."""
+def test_the_same_seed_gives_the_same_weights_whatever_was_killed(trainings: Callable[[str], Trained]) -> None:
+    """Those of the step that the resumed training made first."""
     for role in ("actor", "critic"):
-        file = f"native/checkpoints/global_step_{SAVED[1]}/{role}/model_world_size_1_rank_0.pt"
-        command = [warm_python("verl"), "-c", SAME, project / WORK / file, project / "again" / file]
+        file = f"{WORK}/native/checkpoints/global_step_{SAVED[1]}/{role}/model_world_size_1_rank_0.pt"
+        files = [trainings(story).folder / file for story in ("undisturbed", "killed")]
+        command = [warm_python("verl"), "-c", SAME, *files]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr, failed)
+        assert done.stdout.split("\n")[-2:] == ["[]", ""], (role, done.stdout, done.stderr)

@@ -15,6 +15,8 @@ import yaml
 from contracts.run_file import ROOT, read_yaml
 from envs.build import python
 from tests.contract.tiny_model import copy_model
+from tests.forked_command import run_module
+from tests.warm_python import warm_python
 
 PARTS = ("config", "contracts", "envs", "eval", "frameworks", "grading", "recipes", "system", "tasks")
 RUN, WORK, STEPS, SAVED = "tiny/ppo", "work", 6, [2, 4, 6]
@@ -83,17 +85,18 @@ def make(folder: Path, framework: str = "verl", algorithm: str = "ppo", **change
     settings["datasets"]["arithmetic"]["rows"] = 32
     arithmetic.write_text(yaml.safe_dump(settings))
     copy_model(folder / "model", context=1024, environment=framework)
-    loading = [python("base"), "-m", "tasks.load_problems", "arithmetic", "--output", "problems.parquet"]
-    subprocess.run(loading, cwd=folder, check=True, capture_output=True)
+    loading = ("arithmetic", "--output", "problems.parquet")
+    run_module("tasks.load_problems", *loading, cwd=folder).check_returncode()
     return folder
 
 
 def command(
     folder: Path, verb: str, *arguments: str | Path, framework: str = "verl", work: str = WORK
 ) -> list[str | Path]:
-    """`frameworks` for the run, as the workflow gives it."""
+    """`frameworks` for the run, as the workflow gives it; a training in an interpreter of its own."""
     common = ["--run", RUN, "--scale", "demo", "--seed", "0", "--model", "model", "--work", work]
-    return [python(framework), "-m", "frameworks", verb, *common, *arguments]
+    interpreter = python(framework) if verb == "train" else warm_python(framework)
+    return [interpreter, "-m", "frameworks", verb, *common, *arguments]
 
 
 def train(folder: Path, framework: str = "verl", work: str = WORK) -> subprocess.Popen[str]:

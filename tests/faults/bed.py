@@ -13,8 +13,6 @@ import random
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -120,7 +118,7 @@ def light_project(folder: Path) -> Path:
             text = draw.choice([r"\boxed{%d}", r"So it is \boxed{x+%d-x}.", "no\u2028box %d"]) % value
             lines.append(json.dumps({"id": problem["problem_id"], "text": text, "gold": problem["answer"]}) + "\n")
     (project / "completions.jsonl").write_text("".join(lines), encoding="utf-8")
-    subprocess.run([sys.executable, *importing(STEPS[0])], cwd=project, check=True, capture_output=True)
+    forked_command.run_module(*importing(STEPS[0])[1:], cwd=project).check_returncode()
     for name in ("import", "grade", "score", "gate"):
         finish(project, name)
     return project

@@ -11,6 +11,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from system import durable
+from tests import budgets
 from tests.unit.test_model_folder import CONTENT, weights
 from tests.user_errors import refused
 
@@ -114,7 +115,7 @@ def test_exports_of_one_checkpoint_at_once_lose_nothing(tmp_path: Path) -> None:
         "--output",
         str(output),
     ]
-    for _ in range(3):
+    for _ in range(3 if budgets.ALL else 1):
         processes = [
             subprocess.Popen([sys.executable, *command_line], cwd=ROOT, stderr=subprocess.PIPE, text=True)
             for _ in range(4)

@@ -49,11 +49,17 @@ def busy_machine() -> Iterator[None]:
 
 
 @pytest.mark.slow
+def test_costs_in_a_batch() -> None:
+    pairs, expected = [pair for pair, _ in COSTLY], [verdict for _, verdict in COSTLY]
+    assert POOL.run(JUDGE, pairs[::-1], deadline_s=DEADLINE, workers=3) == expected[::-1]
+
+
+@pytest.mark.slow
+@pytest.mark.long
 def test_costs_alone_in_a_batch_and_beside_a_busy_machine() -> None:
     pairs, expected = [pair for pair, _ in COSTLY], [verdict for _, verdict in COSTLY]
     assert [POOL.run(JUDGE, [pair], deadline_s=DEADLINE, workers=1)[0] for pair in pairs] == expected
     assert POOL.run(JUDGE, pairs, deadline_s=DEADLINE, workers=1) == expected
-    assert POOL.run(JUDGE, pairs[::-1], deadline_s=DEADLINE, workers=3) == expected[::-1]
     with busy_machine():
         assert POOL.run(JUDGE, pairs[:3], deadline_s=DEADLINE, workers=2) == expected[:3]
 

@@ -61,6 +61,7 @@ def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path, 
         assert allowed.returncode == 0, output
 
 
+@pytest.mark.long
 def test_snakemakes_started_one_after_another_run_a_job_once(tmp_path: Path) -> None:
     """With work folders of their own and one results folder, until one of them says that nothing is to be done."""
     target, outputs, running = f"{tmp_path}/results/demo/data/benchmarks/arithmetic_words.parquet", list[str](), []

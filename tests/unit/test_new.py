@@ -64,6 +64,7 @@ def test_what_it_writes_passes_the_linters_and_mypy(project: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_what_it_writes_passes_the_tests_that_go_over_all(project: Path) -> None:
     files = [f"tests/unit/{file}" for file in OVER_ALL]
     done = in_copy(project, "pytest", "-q", "-p", "no:cacheprovider", "-m", "", "-k", NAMES, *files)

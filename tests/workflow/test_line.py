@@ -1,4 +1,7 @@
-"""The whole line for real, in miniature: from nothing to a report, killed on the way, and nothing done twice."""
+"""The whole line for real, in miniature: from nothing to a report, and nothing done twice.
+
+Killed on the way in `make test-long`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from contracts import tables
-from tests import budgets, needs
+from tests import needs
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -27,9 +29,12 @@ BENCHMARKS, PROBLEMS, REPEATS = ("arithmetic_expressions", "arithmetic_words"), 
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     needs.skip_without("trl", "eval")
-    yield miniature.copy(tmp_path_factory.mktemp("project"))
+    project = miniature.copy(tmp_path_factory.mktemp("project"))
+    status, output = miniature.snakemake_process(project, "reproduce_all")
+    assert status == 0, output
+    return project
 
 
 def children(pid: int) -> list[int]:
@@ -67,15 +72,17 @@ def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
         process.wait()
 
 
-def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(project: Path) -> None:
+@pytest.mark.long
+def test_killed_in_training_and_in_generation_it_finishes_and_repeats_nothing(tmp_path: Path) -> None:
+    needs.skip_without("trl", "eval")
+    project = miniature.copy(tmp_path)
     target = "results/demo/report/all/index.html"
     stage = f"demo/runs/{miniature.RUN}/seed-0/stage-1-*"
-    if budgets.ALL:  # verl's and OpenRLHF's training are killed always
-        kill_when(project, target, "global_step", f"{stage}/native/checkpoint-3/trainer_state.json")
+    kill_when(project, target, "global_step", f"{stage}/native/checkpoint-3/trainer_state.json")
     kill_when(project, target, "problem_id", f"demo/runs/{miniature.RUN}/seed-0/samples/**/*.jsonl")
     said = (project / f"logs/demo/train/{miniature.RUN}/seed-0/stage-1.log").read_text()
     # TRL saves the step that it is at, if it gets to it
-    assert not budgets.ALL or re.search("resuming from step [3-6]", said), said
+    assert re.search("resuming from step [3-6]", said), said
     trained_at = (project / RUN_FOLDER / "stage-1/training_log.parquet").stat().st_mtime_ns
     model_at = (project / "results/demo/models/demo/model.safetensors").stat().st_mtime_ns
 
@@ -215,6 +222,7 @@ def check(project: Path, **sides: object) -> tuple[int, str, dict[str, Any]]:
     return status, output, json.loads(written[-1].read_text()) if written else {}
 
 
+@pytest.mark.long  # samples once more
 def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -> None:
     stored, last = f"{miniature.RUN}/seed-0/step-{miniature.CHECKPOINTS[-1]}", miniature.CHECKPOINTS[-1]
     folder = RUN_FOLDER / f"checkpoints/step-{last}"  # a model like one from elsewhere: sampled and graded first
