@@ -63,7 +63,7 @@ test: base
 	@$(RUN) python -m pytest $(SIDE_BY_SIDE) $(SOME)
 
 test-quick: base
-	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile --no-loadscope-reorder -m "not slow" $(SOME)
+	@TEST_EXAMPLES=quick $(RUN) python -m pytest tests/unit -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not long" $(SOME)
 
 test-long: base
 	@$(PYTHON) envs/build.py --all
