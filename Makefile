@@ -4,8 +4,8 @@
 # make small      a pretrained model of 135 million weights through each framework, on a CPU: hours on 2 cores
 # make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests of code that take no quarter of a second each, without the frameworks
-# make test-long  what make test leaves out since it takes long to prove: trainings killed and resumed; CI runs it after make test
-# make test-all   both, all costly cases, 20 times the examples; without the hours of make test-faults
+# make test-long  what make test leaves out since it takes long to prove: trainings killed and resumed, tutorials
+# make test-all   both, with all costly cases, 20 times the examples; without the hours of make test-faults
 # make test-setup install the Debian packages that tests need: Slurm, Chromium, bubblewrap, strace
 # make test-slurm the tests with real Slurm daemons, the long ones included (docs/how-to/slurm.md): half an hour
 # make test-faults kills, full disks, damaged files, searched rewards and more, against the real workflow (docs/explanation/promises.md): two hours
