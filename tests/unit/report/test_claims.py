@@ -37,6 +37,7 @@ from analysis.claims.verdicts import (
 )
 from analysis.measures import training_log
 from analysis.results import RunResults
+from analysis.statistics import training_seeds
 from analysis.statistics.training_seeds import Recipe, compare
 from contracts import tables
 from contracts.run_file import Run
@@ -343,6 +344,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted verdicts on steps instead of a checker's; all seeds were measured alike, so that none is compared."""
     monkeypatch.setattr(heldout_measures, "_checked_steps", lambda run, step, benchmark, rows: rows)
     monkeypatch.setattr(heldout_measures, "_check_comparable", lambda *_: None)
+    monkeypatch.setattr(training_seeds, "copies", lambda runs: "")  # each is drawn by itself
 
 
 @pytest.mark.slow
