@@ -52,7 +52,7 @@ def map_file(shell: Reader, arguments: list[str]) -> Outcome:
         shell.state.assign(array, [unknown(f"${{{array}[@]}}")])
         return Outcome()
     shell.standard_input = ""
-    lines = text.splitlines(keepends=True) if "t" not in options else text.removesuffix("\n").split("\n")
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text) if "t" not in options else text.removesuffix("\n").split("\n")
     shell.state.assign(array, lines if text else [])
     return Outcome()
 
