@@ -123,7 +123,7 @@ def test_what_the_time_does_not_allow_is_named_with_its_command(
 
 def test_a_command_that_fails_is_its_row_s_error(smoke: MakeTest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first error, with what to do; the row ends there."""
-    script = "import sys; print('ValueError: the cause'); sys.exit('RuntimeError: what followed')"
+    script = "import sys; print('ValueError: the cause', flush=True); sys.exit('RuntimeError: what followed')"
     run_command = SmokeTest.run_command
     monkeypatch.setattr(SmokeTest, "missing", lambda *_: "")
     failing = [sys.executable, "-c", script]
