@@ -63,8 +63,7 @@ class Reading:
 
     def get(self, setting: str) -> Any:
         """The stated value, or the default, also for null; raises UserError for a value of another kind than that."""
-        stated, default = self.stated.get(setting), self.defaults.get(setting)
-        value = default if stated is None else stated
+        value, default = self._value(setting), self.defaults.get(setting)
         if isinstance(default, list) and default and all(type(part) in (int, float) for part in default):
             return self.numbers(setting, len(default))
         if isinstance(default, str) and isinstance(value, list | dict):
@@ -73,8 +72,7 @@ class Reading:
 
     def numbers(self, setting: str, count: int) -> Any:
         """So many numbers, or None; raises UserError for anything else."""
-        stated = self.stated.get(setting)
-        value = self.defaults.get(setting) if stated is None else stated
+        value = self._value(setting)
         numeric = isinstance(value, list) and [type(part) in (int, float) for part in value] == [True] * count
         if value is not None and not numeric:
             raise UserError(f"{setting} should be {count} numbers, but is '{value}'; correct it", code="not-a-number")
@@ -82,7 +80,7 @@ class Reading:
 
     def number(self, setting: str) -> Any:
         """The same, of a setting that is calculated with; raises UserError for a text or a list."""
-        value = self.stated.get(setting, self.defaults.get(setting))
+        value = self._value(setting)
         if isinstance(value, str | list | dict):
             variable = re.search(r"\$\{?(\w+)", str(value))
             remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
@@ -92,7 +90,11 @@ class Reading:
                 setting=setting,
                 variable=variable[1] if variable else None,
             )
-        return self.defaults.get(setting) if value is None else value
+        return value
+
+    def _value(self, setting: str) -> Any:
+        stated = self.stated.get(setting)
+        return self.defaults.get(setting) if stated is None else stated
 
     def note(self, key: str, value: Any, *settings: str) -> None:
         """Note a value of a key and the settings that it comes from; None means that there is no such thing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from translate.shell.expansion import Expansion
+from translate.shell.expansion import Expansion, with_home
 from translate.shell.scanning import raw_words
 from translate.shell.values import Gapped, State, Value, array_of, unknown
 
@@ -21,8 +21,7 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
     elif key is not None:
         expansion.assign_element(name, key, expansion.text(written, quotes=True), bool(adds))
     else:
-        home = re.compile(r"\A~(?=[/:]|\Z)" if re.search(r"['\"]", written) else r"(?:\A|(?<=:))~(?=[/:]|\Z)")
-        value = expansion.text(home.sub("$HOME", written), quotes=True)
+        value = expansion.text(with_home(written, is_assigned=True), quotes=True)
         if adds and isinstance(before := state.value(name), list):
             state.assign(name, [(before or [""])[0] + value, *before[1:]])
         else:

@@ -28,7 +28,8 @@ _CLASSES = {
     "digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": " \t\n\r\f\v",
     "blank": " \t", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
-_BEFORE_HOME = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
+_NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
+_QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 _DEFAULTS = ("-", "=", "+", "?")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
@@ -85,6 +86,15 @@ def split_words(text: str, separators: str) -> list[str | None]:
     return [*parts[:-1], parts[-1] or None]
 
 
+def with_home(word: str, is_assigned: bool = False) -> str:
+    """A word with `"$HOME"` for `~`: at its beginning, and in what is assigned after each colon, too."""
+    start = 0 if is_assigned else _NAME_BEFORE.match(word).end()  # type: ignore[union-attr]
+    home = r"(?:\A|(?<=:))(~)(?=[/:]|\Z)" if start or is_assigned else r"\A(~)(?=/|\Z)"
+    return word[:start] + re.sub(
+        rf"{_QUOTED}|{home}", lambda match: '"$HOME"' if match[1] else match[0], word[start:], flags=re.DOTALL
+    )
+
+
 class Expansion:
     """Expands words with a state."""
 
@@ -111,7 +121,7 @@ class Expansion:
         return [field for one in _braced(word) for field in self._fields(one)]
 
     def _fields(self, word: str) -> list[str]:
-        fields, position = Fields(), 0
+        fields, position, word = Fields(), 0, with_home(word)
         while position < len(word):
             letter, start = word[position], position
             if letter == "\\":
@@ -128,9 +138,6 @@ class Expansion:
             elif letter in "$`":
                 position = expansion_end(word, start)
                 self._add_unquoted(fields, word[start:position])
-            elif letter == "~" and _BEFORE_HOME.fullmatch(word[:start]) and word[start + 1 : start + 2] in ("", "/"):
-                position += 1
-                fields.add(self.expanded("$HOME"))
             else:
                 position += 1
                 fields.add(letter)
