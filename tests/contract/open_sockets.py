@@ -85,3 +85,12 @@ class Watch:
             return (mapped or address).is_loopback
 
         return {socket: command for socket, command in self.sockets.items() if not is_loopback(socket[0])}
+
+    def check_ray(self) -> None:
+        """Assert that Ray listens on loopback alone, and answers those who know its token, which no process shows."""
+        assert self.sockets and not self.elsewhere()
+        # The object manager, which raylet has on a port of its own, does not know the method.
+        answers, asks = self.answers(), ["UNAUTHENTICATED", "UNAUTHENTICATED", "OK"]
+        assert answers.count(asks) == 2 and all("OK" not in answer[:2] for answer in answers), answers
+        (token,) = self.tokens
+        assert len(token) == 64 and not self.saw(token)  # everybody can see command lines
