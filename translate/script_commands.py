@@ -59,7 +59,9 @@ def training_commands(
 
     interpreter = Interpreter(training_word, folder, assigned_outside)
     try:
-        interpreter.run_text(text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n"))
+        outcome = interpreter.run_text(
+            text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n")
+        )
     except RecursionError:
         sentence = "the script nests brackets or substitutions too deep to be read; paste its training command alone"
         raise UserError(sentence, code="endless-script") from None
@@ -69,6 +71,13 @@ def training_commands(
             "it; delete the comment, or end the line before with a backslash",
             code="command-cut-off",
             option=last_options[0],
+        )
+    if outcome.flow == "exit" and interpreter.unset and not interpreter.calls:
+        names, options = (" ".join(form.format(name) for name in interpreter.unset) for form in ("${}", "--set {}=…"))
+        raise UserError(
+            f"the script ends before it starts a training where nothing says {names}; add {options}",
+            code="ends-before-training",
+            variables=list(interpreter.unset),
         )
     return [_script_command(call) for call in interpreter.calls]
 

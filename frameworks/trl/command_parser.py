@@ -125,6 +125,10 @@ def _find(name: str, folder: Path) -> Path:
     for start in (Path(), folder, *folder.absolute().parents):
         if (start / name).is_file():
             return start / name
+    if variables := re.findall(r"\$\{?(\w+)", name):
+        options = " ".join(f"--set {variable}=…" for variable in variables)
+        sentence = f"the command names {name}, of which the text does not say all; add {options}"
+        raise UserError(sentence, code="unknown-settings", variables=variables)
     raise UserError(
         f"the command names {name}, which is not here; run this in the folder that the path starts from",
         code="missing-file",

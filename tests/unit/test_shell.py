@@ -240,6 +240,16 @@ def test_a_sum_of_what_nobody_says_leaves_nothing_as_it_was(script: str) -> None
     assert read(script, U="3") == run(script, U="3")
 
 
+@pytest.mark.parametrize(
+    "test", ['[ -z "$MODE" ]', "[[ -z $MODE ]]", '[ ! -n "${MODE}" ]', '[ -z "$MODE" ] || [ "$MODE" = b ]']
+)
+def test_a_script_that_ends_since_a_variable_is_not_set_asks_for_it(test: str) -> None:
+    script = f"if {test}; then echo usage; exit 1; fi\ntrain x=$MODE"
+    with refused("ends-before-training", variables=["MODE"]):
+        read(script)
+    assert read(script, MODE="a") == run(script, MODE="a")
+
+
 def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
     script = "if [ $MODE = a ]; then train x=1\nelse train x=2; fi"
     with refused("branch-not-decided", variables=["MODE"]):

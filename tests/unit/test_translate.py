@@ -358,6 +358,7 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
         ("python main_ppo.py a.b=1", "verl", {"gpus": 2}, "needless-option"),
         ("python main_ppo.py a.b=1", "verl", {"variables": ["N"]}, "no-assignment"),
         ("trl grpo --config gone.yaml", "trl", {}, "missing-file"),
+        ("trl grpo --config configs/$1.yaml", "trl", {}, "unknown-settings"),
         ("python train_ppo_ray.py --x 1 \\\n# a comment \\\n--y 2", "openrlhf", {}, "command-cut-off"),
         ("python main_ppo.py a.b=1 \\  # a comment\nc.d=2", "verl", {}, "command-cut-off"),
         ("trl grpo --num_generations 8 --per_device_train_batch_size 3", "trl", {}, "batch-does-not-divide"),

@@ -24,6 +24,7 @@ class Condition:
         """Of the text between the brackets; `double`: words are not split, and patterns match."""
         self.expansion, self.double, self.position = expansion, double, 0
         self.names: list[str] = []
+        self.unset: list[str] = []  # variables that count as empty
         self.raw = list(_separated(text)) if double else [*raw_words(text)]
 
     def decision(self) -> Decision:
@@ -121,6 +122,7 @@ class Condition:
             return None
         unset = re.fullmatch(r"\"?\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})\"?", raw)
         if unset and self.expansion.state.value(unset[1] or unset[2]) is None:
+            self.unset.append(unset[1] or unset[2])
             return sign == "-z"
         if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
             return None

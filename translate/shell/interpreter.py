@@ -54,6 +54,7 @@ class Interpreter(Redirections):
     depth: int = 0
     loops: int = 0
     undecided: list[str] = field(default_factory=list)
+    unset: dict[str, None] = field(default_factory=dict)  # variables that tests take as empty, as nobody says them
     left: list[Left] = field(default_factory=list)
     returned: list[tuple[State, list[str]]] | None = None
     rows: list[int] = field(default_factory=lambda: [1])  # the script's line by line of what is parsed
@@ -263,6 +264,7 @@ class Interpreter(Redirections):
         condition = Condition(self.expansion, text, double)
         decision = condition.decision()
         self.undecided = condition.names if decision is None else []
+        self.unset |= dict.fromkeys(condition.unset)
         return Outcome(decision)
 
     def _run_command(self, node: Node) -> Outcome:
