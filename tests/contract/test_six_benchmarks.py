@@ -59,32 +59,53 @@ def project(tmp_path_factory):
     return folder
 
 
-def test_generated_graded_scored_and_replayed(project):
-    for output in ("graded", "again"):
-        run("-m", "eval.grade", "--samples", project / "samples", "--data", project / "data", "--output",
-            project / output)  # fmt: skip
-    verdicts = []
-    for name in BENCHMARKS:
-        graded = tables.read(project / "graded/step-0" / f"{name}.parquet", tables.GRADED)
-        assert graded == tables.read(project / "again/step-0" / f"{name}.parquet", tables.GRADED)
-        gold = dict(zip(*(tables.read(project / "data" / f"{name}.parquet", tables.PROBLEM)[c].to_pylist()
-                          for c in ("problem_id", "answer")), strict=True))  # fmt: skip
-        for row in graded.to_pylist():
-            assert row["gold"] == gold[row["problem_id"]]
-            assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
-            assert row["finish_reason"] in ("stop", "length")
-            assert row["answer"] is None or row["finish_reason"] == "stop", "a stray number of a cut completion"
-            verdicts.append(row["verdict"])
-    assert len(verdicts) == len(BENCHMARKS) * FIRST * REPEATS
-    assert set(verdicts) == {"no_answer", "truncated"}  # random letters make no box, which the prompt asks for
+@pytest.fixture(scope="module")
+def graded(project):
+    """The graded samples by benchmark."""
+    run("-m", "eval.grade", "--samples", project / "samples", "--data", project / "data", "--output",
+        project / "graded")  # fmt: skip
+    return {name: tables.read(project / "graded/step-0" / f"{name}.parquet", tables.GRADED) for name in BENCHMARKS}
 
+
+@pytest.fixture(scope="module")
+def scores(project, graded):
+    """The row of scores by benchmark."""
     scoring = run_module("eval.score", "--graded", project / "graded", "--problems", project / "data", "--output",
                          project / "scores.parquet")  # fmt: skip
     assert scoring.returncode == 0, scoring.stderr
-    scores = {row["benchmark"]: row for row in pq.read_table(project / "scores.parquet").to_pylist()}
-    assert {name: (row["n_problems"], row["k_repeats"]) for name, row in scores.items()} == dict.fromkeys(
-        BENCHMARKS, (FIRST, REPEATS)
-    )
+    return {row["benchmark"]: row for row in pq.read_table(project / "scores.parquet").to_pylist()}
+
+
+def test_every_completion_has_its_problem_s_gold_answer_and_prompt(project, graded):
+    for name, table in graded.items():
+        problems = tables.read(project / "data" / f"{name}.parquet", tables.PROBLEM)
+        gold = dict(zip(problems["problem_id"].to_pylist(), problems["answer"].to_pylist(), strict=True))
+        for row in table.to_pylist():
+            assert row["gold"] == gold[row["problem_id"]]
+            assert row["prompt"].startswith("<|im_start|>system\nPlease reason step by step")
+
+
+def test_random_letters_are_no_answer(graded):
+    rows = [row for table in graded.values() for row in table.to_pylist()]
+    assert len(rows) == len(BENCHMARKS) * FIRST * REPEATS
+    assert {row["finish_reason"] for row in rows} <= {"stop", "length"}
+    assert {row["verdict"] for row in rows} == {"no_answer", "truncated"}  # they make no box, which the prompt asks for
+    assert not any(row["answer"] for row in rows if row["finish_reason"] == "length"), "a stray number of a cut one"
+
+
+def test_graded_again_the_verdicts_are_the_same(project, graded):
+    run("-m", "eval.grade", "--samples", project / "samples", "--data", project / "data", "--output",
+        project / "again")  # fmt: skip
+    again = {name: tables.read(project / "again/step-0" / f"{name}.parquet", tables.GRADED) for name in BENCHMARKS}
+    assert again == graded
+
+
+def test_every_benchmark_is_scored_on_all_its_samples(scores):
+    sizes = {name: (row["n_problems"], row["k_repeats"]) for name, row in scores.items()}
+    assert sizes == dict.fromkeys(BENCHMARKS, (FIRST, REPEATS))
+
+
+def test_lm_eval_on_the_stored_samples_gives_the_same_scores(project, scores):
     run(
         "-m", "eval.lm_eval", "run", "--model", "crosszero-stored-samples",
         "--tasks", ",".join(f"crosszero_{name}" for name in BENCHMARKS), "--model_args",

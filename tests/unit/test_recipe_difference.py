@@ -196,37 +196,78 @@ def folders(tmp_path, name, seeds, chance, steps=(0, 10)):
     return runs
 
 
+@pytest.fixture(scope="module")
+def two_recipes(tmp_path_factory):
+    """The graded samples of three seeds each; the second recipe is better."""
+    folder = tmp_path_factory.mktemp("recipes")
+    return folders(folder, "a", 3, 0.3), folders(folder, "b", 3, 0.7)
+
+
+@pytest.fixture(scope="module")
+def compared(two_recipes, tmp_path_factory):
+    """Exit status and output of the command, and the file that it writes."""
+    (a, b), output = two_recipes, tmp_path_factory.mktemp("compared")
+    status, printed = process("--a", *a, "--b", *b, "--output", output, module=MODULE)
+    return status, printed, json.loads((output / "recipes.json").read_text())
+
+
 @pytest.mark.slow
-def test_the_command_compares_recipes_and_refuses_what_it_cannot(tmp_path):
-    a, b = folders(tmp_path, "a", 3, 0.3), folders(tmp_path, "b", 3, 0.7)
-    status, printed = process("--a", *a, "--b", *b, "--output", tmp_path / "out", module=MODULE)
+def test_the_command_says_which_recipe_is_better(compared):
+    status, printed, stored = compared
     assert status == 0 and "B is better" in printed and "seeds a side" in printed
-    stored = json.loads((tmp_path / "out" / "recipes.json").read_text())
-    assert stored["rule"] == "last" and stored["lines"][0]["components"]["sampling"] > 0
+    assert (stored["verdict"], stored["exit_status"], stored["rule"]) == ("better", 0, "last")
+    assert stored["lines"][0]["components"]["sampling"] > 0
+
+
+@pytest.mark.slow
+def test_it_says_so_when_the_second_is_worse(two_recipes, tmp_path):
+    a, b = two_recipes
+    status, printed = process("--a", *b, "--b", *a, "--output", tmp_path, module=MODULE)
+    assert status == 1 and "compared with A: worse" in printed
+
+
+@pytest.mark.slow
+def test_it_compares_what_several_samples_solve(compared, two_recipes):
+    _, printed, stored = compared
     assert list(stored["passes"]) == ["pass@1", "pass@2", "pass@4", "maj@4 (ties: chance)"]
     assert all(measure in printed for measure in stored["passes"])
-    (accuracy,), (first,) = stored["lines"], stored["passes"]["pass@1"]
+    (accuracy,), (first,), (solved,) = stored["lines"], stored["passes"]["pass@1"], stored["passes"]["pass@4"]
     for test in ("welch", "crossed"):  # pass@1 is the accuracy
         assert first[test]["difference"] == pytest.approx(accuracy[test]["difference"])
-    assert (stored["verdict"], stored["exit_status"]) == ("better", 0)
-    status, printed = process("--a", *b, "--b", *a, "--output", tmp_path / "back", module=MODULE)
-    assert status == 1 and "compared with A: worse" in printed
-    status, printed = process("--a", *a[:1], "--b", *b, "--output", tmp_path / "back", module=MODULE)
+    runs = [graded_checkpoint.read(folder).tables["questions"] for folder in two_recipes[1]]
+    shares = [graded_checkpoint.correct(run).any(axis=1).mean() for run in runs]
+    assert solved["means"][1] == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.slow
+def test_ties_of_a_majority_go_as_asked(two_recipes, tmp_path):
+    a, b = two_recipes
+    process("--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path, module=MODULE)
+    assert list(json.loads((tmp_path / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
+
+
+@pytest.mark.slow
+def test_it_refuses_one_seed_and_says_so_in_its_file(two_recipes, tmp_path):
+    a, b = two_recipes
+    status, printed = process("--a", *a[:1], "--b", *b, "--output", tmp_path, module=MODULE)
     assert status == 2 and printed_code(printed) == "too-few-seeds"
-    assert json.loads((tmp_path / "back" / "recipes.json").read_text())["exit_status"] == 2
-    assert process("--a", *a, "--b", tmp_path / "nothing", module=MODULE)[0] == 3
-    assert process("--a", *a, "--c", *b, module=MODULE)[0] == 3
-    process("--a", *a, "--b", *b, "--ties", "first", "--output", tmp_path / "first", module=MODULE)
-    assert list(json.loads((tmp_path / "first" / "recipes.json").read_text())["passes"])[-1] == "maj@4 (ties: first)"
-    (solved,) = stored["passes"]["pass@4"]
-    runs = [graded_checkpoint.read(folder).tables["questions"] for folder in b]
-    assert solved["means"][1] == pytest.approx(
-        np.mean([graded_checkpoint.correct(run).any(axis=1).mean() for run in runs])
-    )
-    with refused("repeated-name"):
-        training_runs.read_correct_answers([a, a])
+    assert json.loads((tmp_path / "recipes.json").read_text())["exit_status"] == 2
     with refused("too-few-seeds", seeds=1):
         recipe_difference.compare(*training_runs.read_correct_answers([a[:1], b]))
+
+
+@pytest.mark.slow
+def test_it_ends_with_3_where_it_cannot_read_what_is_asked(two_recipes, tmp_path):
+    a, b = two_recipes
+    assert process("--a", *a, "--b", tmp_path / "nothing", module=MODULE)[0] == 3
+    assert process("--a", *a, "--c", *b, module=MODULE)[0] == 3
+
+
+@pytest.mark.slow
+def test_sides_that_are_the_same_or_graded_by_different_graders_are_refused(two_recipes, tmp_path):
+    a, b = two_recipes[0], folders(tmp_path, "b", 3, 0.7)
+    with refused("repeated-name"):
+        training_runs.read_correct_answers([a, a])
     save(b[0] / "step-10", graded(sample(60, 4, 0.7, 0), step=10, grader="strict"))
     with refused("not-comparable", benchmark="questions"):
         training_runs.read_correct_answers([a, b])

@@ -184,24 +184,44 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[RunResults]
 
 
 @pytest.mark.slow
-def test_report_of_two_runs(two_runs: tuple[list[RunResults], Path, Path]) -> None:
-    _, _, output = two_runs
-    html = (output / "index.html").read_text(encoding="utf-8")
-    check_page(html)
-    assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
-    assert "Over 2 training seeds, " in html
+def test_the_page_opens_with_four_questions_and_the_full_scale_s_command(
+    two_runs: tuple[list[RunResults], Path, Path],
+) -> None:
+    html = (two_runs[2] / "index.html").read_text(encoding="utf-8")
     opening = html.partition("<nav")[0]
     for question in ("What was run?", "Did it get better, and by how much?", "Can it be trusted?", "What next?"):
         assert f"<b>{question}</b>" in opening
     assert "crosszero reproduce openr1/math-7b --scale full" in " ".join(re.sub(r"<[^>]*>", " ", opening).split())
-    claims = (output / "claims.html").read_text(encoding="utf-8")
-    assert 'id="claims"' in claims and 'id="claims"' not in html and 'href="claims.html#claims"' in html
-    assert 'href="settings.html#settings-0"' in html and len(html) < 700_000
+    assert "These are demo-scale numbers" in html and len(html) < 700_000
+
+
+@pytest.mark.slow
+def test_each_run_and_their_recipe_have_a_headline(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    html = (two_runs[2] / "index.html").read_text(encoding="utf-8")
+    assert html.count('class="headline"') == 2 and html.count('class="headline recipe"') == 1
+    assert "Over 2 training seeds, " in html
+
+
+@pytest.mark.slow
+def test_claims_and_settings_are_pages_of_their_own(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    html, claims = ((two_runs[2] / f"{page}.html").read_text(encoding="utf-8") for page in ("index", "claims"))
+    check_page(html)
+    assert 'id="claims"' in claims and 'id="claims"' not in html
+    assert 'href="claims.html#claims"' in html and 'href="settings.html#settings-0"' in html
+
+
+@pytest.mark.slow
+def test_every_figure_is_numbered_and_written_as_a_file(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    html = (two_runs[2] / "index.html").read_text(encoding="utf-8")
     assert html.count("<figure id=") == html.count("<svg role=img") == 12  # no completion thinks
-    assert "These are demo-scale numbers" in html
     assert all(f">Figure {number}.</a></b>" in html for number in range(1, 13))
-    figures = {path.name for path in (output / "figures").iterdir()}
+    figures = {path.name for path in (two_runs[2] / "figures").iterdir()}
     assert {Path(name).suffix for name in figures} == {".svg", ".png"} and len(figures) == 24
+
+
+@pytest.mark.slow
+def test_every_table_is_written_in_four_forms(two_runs: tuple[list[RunResults], Path, Path]) -> None:
+    _, _, output = two_runs
     written = {path.name for path in (output / "tables").iterdir()}
     names = {"accuracy", "differences", "completed", "verdicts", "patterns", "runs", "phases", "bad_cases", "claims"}
     names |= {"document_figures", "svg_drawings", "seeds", "turning_points", "overlap"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 import random
 import shutil
@@ -196,52 +198,73 @@ def graded(name: str, step: int, problem: Problem, repeat: int, right: bool) -> 
     }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def output(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command writes of stored results, and what it prints, in said.txt."""
+    folder = tmp_path_factory.mktemp("study")
+    command_line = ["x", "--results", stored(*EXACT_BETTER.values()), "--seeds", *"012", "--output", folder]
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+        patch.setattr(runs, "tasks", lambda: [TASK])
+        patch.setattr("sys.argv", list(map(str, command_line)))
+        study.main()
+    (folder / "said.txt").write_text(said.getvalue())
+    return folder
+
+
+@pytest.fixture
+def by_setting(output: Path) -> pd.DataFrame:
+    return pd.read_csv(output / "reward_accuracy_settings.csv").set_index("setting")
+
+
 @pytest.mark.slow
-def test_the_command_on_stored_results(
-    stored: Stored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_the_command_writes_a_page_a_figure_and_a_row_a_setting(output: Path, by_setting: pd.DataFrame) -> None:
+    assert "Claims of Zhang's post" in (output / "index.html").read_text()
+    assert (output / "reward_accuracy_arithmetic.svg").is_file()
+    assert len(by_setting) == 9 and (by_setting["completions_per_second"] > 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "share"), EXACT_BETTER.items())
+def test_the_gain_of_a_setting_is_that_of_its_trainings(by_setting: pd.DataFrame, number: int, share: float) -> None:
+    row = by_setting.loc[number]
+    assert row["gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
+    assert row["gain_low"] <= row["gain"] <= row["gain_high"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "measure_name", "value", "within"),
+    [
+        (1, "mean_squared_start", 0, 0),
+        (1, "agreement_start", 1, 0),
+        (3, "bias_squared_start", 0.8 * 0.3, 0.1),
+        (7, "variance_start", 1, 0.15),
+        (7, "bias_squared_start", 0, 0.05),
+        (9, "variance_start", 0, 0),
+        (9, "agreement_start", 0, 0),
+        (9, "bias_squared_start", 0.2, 0.1),  # the share of right answers
+        (9, "bias_squared_end", 0.2, 0.1),
+    ],
+)
+def test_the_error_of_a_setting_is_that_of_its_reward(
+    by_setting: pd.DataFrame, number: int, measure_name: str, value: float, within: float
 ) -> None:
-    results, output = stored(*EXACT_BETTER.values()), tmp_path / "out"
-    monkeypatch.setattr(runs, "tasks", lambda: [TASK])
-    command_line = ["x", "--results", str(results), "--seeds", *"012", "--output", str(output)]
-    monkeypatch.setattr("sys.argv", command_line)
-    study.main()
-    said = capsys.readouterr().out
-    page, rows = (output / "index.html").read_text(), pd.read_csv(output / "reward_accuracy_settings.csv")
-    assert len(rows) == 9 and (output / "reward_accuracy_arithmetic.svg").is_file() and "Claims of Zhang's post" in page
-    by_setting = rows.set_index("setting")
-    for number, share in EXACT_BETTER.items():
-        assert by_setting.loc[number, "gain"] == pytest.approx(share - 0.2, abs=4 * math.sqrt(2 * 0.25 / 240))
-        assert (
-            by_setting.loc[number, "gain_low"] <= by_setting.loc[number, "gain"] <= by_setting.loc[number, "gain_high"]
-        )
-    assert (
-        by_setting.loc[1, "mean_squared_start"] == by_setting.loc[9, "variance_start"] == 0
-        and by_setting.loc[1, "agreement_start"] == 1
-    )
-    assert (
-        by_setting.loc[7, "variance_start"] == pytest.approx(1, abs=0.15)
-        and by_setting.loc[7, "bias_squared_start"] < 0.05
-    )
-    assert by_setting.loc[9, "bias_squared_start"] == pytest.approx(0.2, abs=0.1)  # the share of right answers
-    assert (
-        by_setting.loc[9, "bias_squared_end"] == pytest.approx(0.2, abs=0.1)
-        and by_setting.loc[9, "agreement_start"] == 0
-    )
-    assert (
-        by_setting.loc[3, "bias_squared_start"] == pytest.approx(0.8 * 0.3, abs=0.1)
-        and (rows["completions_per_second"] > 0).all()
-    )
+    assert by_setting.loc[number, measure_name] == pytest.approx(value, abs=within)
+
+
+@pytest.mark.slow
+def test_a_larger_bias_goes_with_a_smaller_gain(output: Path) -> None:
     fits = pd.read_csv(output / "reward_accuracy_fits.csv").set_index(["fit", "error"])
     assert fits.loc[("bias² and variance", "bias_squared"), "slope_high"] < 0
     assert (fits["settings"] == [7, 7, 7, 9]).all()
+
+
+@pytest.mark.slow
+def test_one_task_decides_a_claim_that_exactness_never_pays_and_no_claim_on_other_tasks(output: Path) -> None:
     verdicts = pd.read_csv(output / "reward_accuracy_claims.csv").set_index("name")["verdict"]
-    assert (
-        verdicts["rewards-gomoku"] == NOT_MEASURED and verdicts["theory"] == NOT_MEASURED
-    )  # the other tasks are missing
-    # One task where exactness pays is enough against a claim that it never does
-    assert verdicts["rewards-accuracy-alone"] == CONTRADICTED and said.startswith(
-        "A more exact reward does train better"
-    )
+    assert verdicts["rewards-gomoku"] == verdicts["theory"] == NOT_MEASURED
+    assert verdicts["rewards-accuracy-alone"] == CONTRADICTED
+    assert (output / "said.txt").read_text().startswith("A more exact reward does train better")
 
 
 @pytest.mark.slow
