@@ -22,10 +22,10 @@ ENTRY = re.compile(r"train\Z")
 HEAD = "train() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }; export -f train; srun() { \"$@\"; }\n"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path: Path) -> Iterator[None]:
     """Where bash writes what a script writes, and where no file matches a wildcard."""
-    with contextlib.chdir(tmp_path_factory.mktemp("bash")):
+    with contextlib.chdir(tmp_path):
         yield
 
 

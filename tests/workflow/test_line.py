@@ -284,4 +284,5 @@ def test_another_learning_rate_trains_again_and_another_comment_does_not(project
     file.write_text(before.replace("learning_rate: 0.0004", "learning_rate: 0.0005"))
     assert file.read_text() != before
     status, output = miniature.snakemake(project, "-n", "reproduce_all")
+    file.write_text(before)
     assert status == 0 and "rule train:" in output, output

@@ -54,14 +54,16 @@ def test_the_whole_graph(project: Path) -> None:
         ("parse_runs",),
     ):  # fmt: skip
         more = ["--config", *settings] if settings else []
-        status, output = miniature.snakemake(project, "--dry-run", "--printshellcmds", target, *more)
+        status, output = miniature.snakemake(project, "--dry-run", "--forceall", "--printshellcmds", target, *more)
         assert status == 0, output
         assert target != "reproduce_all" or "--mirror 'mirror " in output
         assert not re.findall(r"\{[a-z_]+\}", output), "a path with a wildcard that was never filled in"
     assert nothing_ran(project)
 
 
-def test_problems_are_made_samples_imported_graded_scored_and_reported(project: Path) -> None:
+@pytest.fixture(scope="module")
+def graded(project: Path) -> Path:
+    """The project with problems and scores; the samples are imported."""
     run_results = results(project)
     tables_of_problems = [str(run_results.problems("benchmarks", name)) for name in BENCHMARKS]
     status, output = miniature.snakemake(project, "--", *tables_of_problems, str(run_results.overlap("all")))
@@ -88,6 +90,12 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
         project, "--allowed-rules", "grade_samples", "score_run", "--", str(run.scores)
     )
     assert status == 0 and (project / run.scores).is_file(), output
+    return project
+
+
+def test_problems_are_made_samples_imported_graded_scored_and_reported(graded: Path) -> None:
+    project, run_results = graded, results(graded)
+    run = run_results.run(RUN)
     log = pa.Table.from_pylist(training_log(RUN, 0.6, miniature.CHECKPOINTS[-1]), tables.TRAINING_LOG)
     tables.write(log, tables.TRAINING_LOG, project / run.training_log)
     status, output = miniature.snakemake(project, "report", "--allowed-rules", "report", "report_page")
@@ -95,9 +103,9 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(project: 
     assert nothing_ran(project)
 
 
-def test_the_gate_compares_folders_with_odd_names(project: Path) -> None:
-    graded = str(results(project).run(RUN).graded / "step-0")
-    miniature.edit(project / "config" / "config.yaml", checkpoint=graded, baseline=graded)
+def test_the_gate_compares_folders_with_odd_names(graded: Path) -> None:
+    step, project = str(results(graded).run(RUN).graded / "step-0"), graded
+    miniature.edit(project / "config" / "config.yaml", checkpoint=step, baseline=step)
     status, output = miniature.snakemake(
         project, "compare_checkpoints", "--allowed-rules", "compare_checkpoints", "compare_pair"
     )
