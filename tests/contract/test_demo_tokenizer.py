@@ -29,7 +29,7 @@ from tasks import prompts, registry, task_yaml
 settings = yaml.safe_load(build.SETTINGS.read_text())
 tasks = {name: task_yaml.settings(name) for name in task_yaml.task_names()}
 demos = {name: content["demo"] for name, content in tasks.items() if "demo" in content}
-rows_of = {name: mixture.rows(name, demo, 133, 0.5, 0) for name, demo in demos.items()}
+rows_of = {name: mixture.rows(name, demo, 60, 0.5, 0) for name, demo in demos.items()}
 rows = [row for name in demos for row in rows_of[name]]
 phrases = [phrase for name, demo in demos.items() for phrase in registry.get(name).traces.phrases(demo["problems"])]
 asked = [prompts.load(name) for demo in demos.values() for name in demo["prompts"]]

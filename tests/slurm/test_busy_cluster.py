@@ -32,7 +32,7 @@ def test_a_refused_sbatch_costs_no_job_and_makes_none_twice(running: daemons.Clu
     assert output.count("Slurm takes no job just now") == 2, output
 
 
-@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("status", [pytest.param(0, marks=pytest.mark.long), 3])
 def test_jobs_that_ended_and_were_forgotten_while_snakemake_slept(
     running: daemons.Cluster, tmp_path: Path, status: int
 ) -> None:

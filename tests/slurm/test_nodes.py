@@ -96,6 +96,7 @@ def test_a_command_that_fails(running: daemons.Cluster, short: Path) -> None:
     assert not left_over(short) and not (short / "ray").exists()
 
 
+@pytest.mark.long
 def test_cancelled(running: daemons.Cluster, short: Path) -> None:
     (script := short / "waits.py").write_text(
         "import ray, time\nray.init(log_to_driver=False)\nprint('WAITS', flush=True)\ntime.sleep(600)\n"
@@ -136,7 +137,14 @@ time.sleep(0 if what == "ends" else 600)
 """
 
 
-@pytest.mark.parametrize(("what", "state"), [("ends", "COMPLETED"), ("fails", "FAILED"), ("is cancelled", "CANCELLED")])
+@pytest.mark.parametrize(
+    ("what", "state"),
+    [
+        ("fails", "FAILED"),
+        pytest.param("ends", "COMPLETED", marks=pytest.mark.long),
+        pytest.param("is cancelled", "CANCELLED", marks=pytest.mark.long),
+    ],
+)
 def test_a_command_on_each_node(running: daemons.Cluster, short: Path, what: str, state: str) -> None:
     (script := short / "each.py").write_text(EACH)
     each = f"{python('verl')} -m frameworks.slurm_nodes each 2 {python('verl')} {script}"

@@ -275,7 +275,7 @@ def test_one_task_decides_a_claim_that_exactness_never_pays_and_no_claim_on_othe
         pytest.param(  # the noisiest reward is best
             {**dict.fromkeys(EXACT_BETTER, 0.5), 7: 0.9}, SUPPORTED, CONTRADICTED, marks=pytest.mark.long
         ),
-        (dict.fromkeys(EXACT_BETTER, 0.5), CANNOT_TELL, CANNOT_TELL),
+        pytest.param(dict.fromkeys(EXACT_BETTER, 0.5), CANNOT_TELL, CANNOT_TELL, marks=pytest.mark.long),
     ],
 )
 def test_the_rules_decide(stored: Stored, shares: dict[int, float], exact: str, slope: str) -> None:

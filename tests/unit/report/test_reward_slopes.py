@@ -44,6 +44,7 @@ def test_planted_slopes_are_found_exactly_without_noise() -> None:
     assert {name: slope.value for name, slope in fitted.slopes.items()} == pytest.approx(SLOPES)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_intervals_of_slopes_cover_about_as_often_as_they_say() -> None:
     rng, times = np.random.default_rng(5), 400

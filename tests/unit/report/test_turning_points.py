@@ -98,6 +98,7 @@ def _random_run(rng: np.random.Generator, skill: dict[int, float]) -> RunResults
     return make_run(rows)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_best_checkpoint_is_among_those_that_may_be() -> None:
     rng, covered, trials = np.random.default_rng(0), 0, 200
