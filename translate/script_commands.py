@@ -83,6 +83,14 @@ def training_commands(
 
 
 def _script_command(call: Call) -> ScriptCommand:
+    outputs = [name for name in call.missing if not re.fullmatch(r"\w+", name)]
+    if outputs:
+        raise UserError(
+            f"the command in line {call.line} takes settings from {', '.join(outputs)}, whose output the text does not "
+            "say; write the output in its place",
+            code="unknown-output",
+            commands=outputs,
+        )
     if call.missing:
         names, options = (
             ", ".join(f"${name}" for name in call.missing),

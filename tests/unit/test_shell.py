@@ -43,6 +43,13 @@ def run(script: str, *arguments: str, **outside: str) -> list[list[str]]:
 
 
 SCRIPTS = [
+    'declare -i I=3; I+=4; train $I; typeset -i J; J=3*4; train $J; declare -i K=2*3 L=K*2; train $K $L',
+    'declare -u X=abc; X+=d; train $X; declare -l M=Foo; M=BAR; train $M; declare -i N=010; train $N',
+    'f() { local -i n=$1*2; n+=1; train $n; }; f 3; n=1+1; train $n; g() { declare -gi G=3; }; g; G+=4; train $G',
+    'declare -i X; declare +i X; X=2+2; train $X; Y=1+1; declare -i Y; train $Y; Y+=1; train $Y; unset Y; Y=1+1; '
+    'train $Y',
+    'declare -i A; A=(1 2); A[1]+=3; train ${A[@]}; declare -xi R=512; R+=512; train $R; bash -c "train \\$R"',
+    'declare -i N; read N <<< 5; train $N; for N in 1 2; do N+=N; train $N; done; N="7 / 2"; train $N; N=-4; train $N',
     'N=4; A=(a.b=1 c.d=$((1024 * 8)))\ndeclare -a B=(\n  x=5e-7  # ends nothing: (a "quote\n  y=$((N * 2))\n)\n'
     'B+=(z="o/m")\n'
     'train "${A[@]}" "${B[@]}" n=${#A[@]} "s=${A[*]}" ${A[1]} ${B[@]:1:1}',
@@ -248,6 +255,12 @@ def test_a_script_that_ends_since_a_variable_is_not_set_asks_for_it(test: str) -
     with refused("ends-before-training", variables=["MODE"]):
         read(script)
     assert read(script, MODE="a") == run(script, MODE="a")
+
+
+@pytest.mark.parametrize("command", ["$(cat args.txt)", "`cat args.txt`", "$(seq -s, 1 3)", "$(python x.py | tail -1)"])
+def test_settings_that_a_command_prints_are_asked_for_in_its_place(command: str) -> None:
+    with refused("unknown-output"):
+        read(f"N=3; train {command} a=$N")
 
 
 def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:

@@ -6,7 +6,7 @@ import re
 
 from translate.shell.expansion import Expansion, with_home
 from translate.shell.scanning import raw_words
-from translate.shell.values import Gapped, State, Value, array_of, unknown
+from translate.shell.values import Gapped, State, Value, array_of, is_unknown, unknown
 
 
 def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) -> str:
@@ -16,18 +16,29 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
         return ""
     name, key, adds, written = match.groups()
     name = state.target(name)
+    is_sum = state.kinds.get(name) == "i"
     if written.startswith("(") and written.endswith(")"):
         state.assign(name, _array(state, expansion, name, written[1:-1], bool(adds), is_map))
     elif key is not None:
-        expansion.assign_element(name, key, expansion.text(written, quotes=True), bool(adds))
+        value = expansion.text(written, quotes=True)
+        if is_sum:
+            value, adds = _sum(expansion, name, f"{name}[{key}]" if adds else "0", value), ""
+        expansion.assign_element(name, key, value, bool(adds))
     else:
         value = expansion.text(with_home(written, is_assigned=True), quotes=True)
-        if adds and isinstance(before := state.value(name), list):
+        if is_sum and not isinstance(state.value(name), list):
+            state.assign(name, _sum(expansion, name, name if adds else "0", value))
+        elif adds and isinstance(before := state.value(name), list):
             state.assign(name, [(before or [""])[0] + value, *before[1:]])
         else:
             known = state.text(name) or "" if name in state.variables or not adds else None
             state.assign(name, (unknown(f"${name}") if known is None else known if adds else "") + value)
     return name
+
+
+def _sum(expansion: Expansion, name: str, before: str, added: str) -> str:
+    number = None if is_unknown(added) else expansion.number(f"{before} + ({added or 0})")
+    return unknown(f"${name}") if number is None else str(number)
 
 
 def _array(state: State, expansion: Expansion, name: str, written: str, adds: bool, is_map: bool) -> Value:

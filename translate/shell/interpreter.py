@@ -219,12 +219,17 @@ class Interpreter(Redirections):
         options = "".join(text_of(child) for child in node.children if text_of(child).startswith("-"))
         refers = "n" in options and node.children[0].type != "export"
         is_plain = any(text_of(child) == "+n" for child in node.children)
+        loses_kind = any(re.match(r"\+\w*[iul]", text_of(child)) for child in node.children)
         exports = node.children[0].type == "export" or "x" in options
         is_local = self.state.hidden is not None and node.children[0].type in _OWN and "g" not in options
         for child in node.named_children:
             text, name = text_of(child), ""
             if is_local and not refers and re.match(r"[A-Za-z_]\w*", text):
                 self._hide(re.split(r"\W", text)[0], [] if "a" in options else "")
+            if (kind := re.search("[iul]", options)) and re.match(r"[A-Za-z_]\w*", text):
+                self.state.kinds[self.state.target(re.split(r"\W", text)[0])] = kind[0]
+            if loses_kind:
+                self.state.kinds.pop(self.state.target(text.partition("=")[0]), None)
             if is_plain:
                 self.state.references.pop(text.partition("=")[0], None)
             if refers and not text.startswith("-"):
@@ -327,6 +332,7 @@ class Interpreter(Redirections):
         positional, self.state.positional = self.state.positional, arguments[1:]
         references, self.state.references = self.state.references, dict(self.state.references)
         hidden, self.state.hidden = self.state.hidden, {}
+        kinds, self.state.kinds = self.state.kinds, dict(self.state.kinds)
         self.depth += 1
         try:
             if self.depth > DEEPEST:
@@ -334,6 +340,7 @@ class Interpreter(Redirections):
             outcome = self._apart(lambda: self.run(self.state.functions[arguments[0]]), returns=True)
         finally:
             self.depth -= 1
+            self.state.kinds = kinds | {n: k for n, k in self.state.kinds.items() if n not in (self.state.hidden or {})}
             self._show_again()
             self.state.positional, self.state.references, self.state.hidden = positional, references, hidden
         return Outcome(outcome.status, "exit" if outcome.flow == "exit" else "")

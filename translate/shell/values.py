@@ -108,6 +108,7 @@ class State:
     positional: list[str] | None = None  # None: those of the script, which nobody says
     files: dict[str, str] = field(default_factory=dict)  # that the script has written
     references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
+    kinds: dict[str, str] = field(default_factory=dict)  # of variables: i (integers), u (upper case), l (lower case)
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
@@ -120,7 +121,7 @@ class State:
         return replace(
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
             positional=None if self.positional is None else list(self.positional), files=dict(self.files),
-            causes=dict(self.causes), references=dict(self.references),
+            causes=dict(self.causes), references=dict(self.references), kinds=dict(self.kinds),
             hidden=None if self.hidden is None else dict(self.hidden),
         )  # fmt: skip
 
@@ -133,6 +134,7 @@ class State:
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
         self.references, self.hidden, self.ended = other.references, other.hidden, other.ended
+        self.kinds = other.kinds
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -140,6 +142,8 @@ class State:
             self.refer(name, value)
             return
         name = self.target(name)
+        if name in self.kinds:
+            value = _of_kind(self.kinds[name], name, value)
         if isinstance(value, str) and is_unknown(value):
             value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
         parts = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
@@ -185,6 +189,7 @@ class State:
         if match is None or value is None or isinstance(value, str):
             self.variables.pop(self.target(name), None)
             self.exported.discard(self.target(name))
+            self.kinds.pop(self.target(name), None)
         elif elements is None and isinstance(value, dict):
             self.variables[array] = {key: element for key, element in value.items() if key != match[2]}
         elif elements is None or (at := number(match[2])) is None:
@@ -229,6 +234,7 @@ class State:
                 self.variables[name] = self._undecided(name, mine, theirs)
                 self.causes[name] = [*one.causes.get(name, []), *other.causes.get(name, []), *names]
         self.exported |= other.exported
+        self.kinds = other.kinds | self.kinds
         self.functions = other.functions | self.functions
         self.files = other.files | self.files
         self.ended += tuple(one for one in other.ended if one not in self.ended)
@@ -241,6 +247,24 @@ class State:
             return self.outside[name]
         is_array = any(isinstance(value, (list, dict)) for value in values)
         return [unknown(f"${{{name}[@]}}")] if is_array else unknown(f"${name}")
+
+
+def _of_kind(kind: str, name: str, value: Value) -> Value:
+    """What a variable of a kind takes of a value."""
+    if isinstance(value, str):
+        return _text_of_kind(kind, name, value)
+    if isinstance(value, dict):
+        return type(value)((key, _text_of_kind(kind, name, one)) for key, one in value.items())
+    return [_text_of_kind(kind, name, one) for one in value]
+
+
+def _text_of_kind(kind: str, name: str, text: str) -> str:
+    """The same of a text; unknown, if it is a sum that still is to be made."""
+    if is_unknown(text):
+        return text
+    if kind == "i":
+        return text if re.fullmatch(r"-?(0|[1-9]\d*)", text) else unknown(f"${name}")
+    return text.upper() if kind == "u" else text.lower()
 
 
 def stated_arguments(outside: Mapping[str, str]) -> list[str] | None:
