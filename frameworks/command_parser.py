@@ -40,6 +40,11 @@ FOLDER = Path(__file__).parent
 _CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
 
 
+def set_options(names: Sequence[str]) -> str:
+    """What the reader adds to say variables of a script."""
+    return " ".join(f"--set {name}=…" for name in names)
+
+
 @dataclass
 class ScriptCommand:
     """A command of a script, as words."""

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from frameworks.command_parser import ScriptCommand
+from frameworks.command_parser import ScriptCommand, set_options
 from system.errors import UserError
 from translate.shell.branches import Call
 from translate.shell.interpreter import Interpreter
@@ -73,11 +73,12 @@ def training_commands(
             option=last_options[0],
         )
     if outcome.flow == "exit" and interpreter.unset and not interpreter.calls:
-        names, options = (" ".join(form.format(name) for name in interpreter.unset) for form in ("${}", "--set {}=…"))
+        unset = list(interpreter.unset)
+        names = ", ".join(f"${name}" for name in unset)
         raise UserError(
-            f"the script ends before it starts a training where nothing says {names}; add {options}",
+            f"the script ends before it starts a training where nothing says {names}; add {set_options(unset)}",
             code="ends-before-training",
-            variables=list(interpreter.unset),
+            variables=unset,
         )
     return [_script_command(call) for call in interpreter.calls]
 
@@ -92,10 +93,7 @@ def _script_command(call: Call) -> ScriptCommand:
             commands=outputs,
         )
     if call.missing:
-        names, options = (
-            ", ".join(f"${name}" for name in call.missing),
-            " ".join(f"--set {n}=…" for n in call.missing),
-        )
+        names, options = ", ".join(f"${name}" for name in call.missing), set_options(call.missing)
         raise UserError(
             f"the command in line {call.line} takes settings from {names}, which the text does not say; add {options} "
             "(nothing after '=' if there are none)",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import Reading, ScriptCommand, options
+from frameworks.command_parser import Reading, ScriptCommand, options, set_options
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
 from system.errors import UserError
@@ -126,8 +126,7 @@ def _find(name: str, folder: Path) -> Path:
         if (start / name).is_file():
             return start / name
     if variables := re.findall(r"\$\{?(\w+)", name):
-        options = " ".join(f"--set {variable}=…" for variable in variables)
-        sentence = f"the command names {name}, of which the text does not say all; add {options}"
+        sentence = f"the command names {name}, of which the text does not say all; add {set_options(variables)}"
         raise UserError(sentence, code="unknown-settings", variables=variables)
     raise UserError(
         f"the command names {name}, which is not here; run this in the folder that the path starts from",

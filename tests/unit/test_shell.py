@@ -48,7 +48,8 @@ SCRIPTS = [
     'f() { local -i n=$1*2; n+=1; train $n; }; f 3; n=1+1; train $n; g() { declare -gi G=3; }; g; G+=4; train $G',
     'declare -i X; declare +i X; X=2+2; train $X; Y=1+1; declare -i Y; train $Y; Y+=1; train $Y; unset Y; Y=1+1; '
     'train $Y',
-    'declare -i A; A=(1 2); A[1]+=3; train ${A[@]}; declare -xi R=512; R+=512; train $R; bash -c "train \\$R"',
+    'declare -i A; A=(1 2); A[1]+=3; A+=3; train ${A[@]}; A=7; train ${A[@]}; '
+    'declare -xi R=512; R+=512; train $R; bash -c "train \\$R"',
     'declare -i N; read N <<< 5; train $N; for N in 1 2; do N+=N; train $N; done; N="7 / 2"; train $N; N=-4; train $N',
     'N=4; A=(a.b=1 c.d=$((1024 * 8)))\ndeclare -a B=(\n  x=5e-7  # ends nothing: (a "quote\n  y=$((N * 2))\n)\n'
     'B+=(z="o/m")\n'

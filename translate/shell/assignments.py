@@ -26,8 +26,10 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
         expansion.assign_element(name, key, value, bool(adds))
     else:
         value = expansion.text(with_home(written, is_assigned=True), quotes=True)
-        if is_sum and not isinstance(state.value(name), list):
-            state.assign(name, _sum(expansion, name, name if adds else "0", value))
+        if is_sum:
+            value, adds = _sum(expansion, name, name if adds else "0", value), ""
+        if is_sum and isinstance(state.value(name), list):
+            expansion.assign_element(name, "0", value)
         elif adds and isinstance(before := state.value(name), list):
             state.assign(name, [(before or [""])[0] + value, *before[1:]])
         else:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from frameworks.command_parser import set_options
 from system.errors import UserError
 from translate.shell import programs
 from translate.shell.expansion import glob_pattern
@@ -159,10 +160,9 @@ class Branches(programs.Shell):
 
 def not_decided(names: list[str], line: int) -> UserError:
     """The error where nobody says which of several trainings runs."""
-    options = " ".join(f"--set {name}=…" for name in names)
     return UserError(
         f"which training runs is decided by {', '.join(f'${name}' for name in names)} (line {line}), "
-        f"which the script does not say; add {options}",
+        f"which the script does not say; add {set_options(names)}",
         code="branch-not-decided",
         variables=names,
     )
