@@ -9,13 +9,24 @@ settings   each with its value, as the script has it
 reasons    by setting or key, why it is another here, or not there, where fidelity.yaml does not say it
 keys       of a trainer that is no framework here: by setting, the key that it is in the run file
 means      of such a trainer: by setting, the run file's word for its value
+defaults   of such a trainer: its name in `relied_on`
+
+and under `relied_on`, by framework, what scripts leave to it that has no key, or none in every release:
+
+key        of the run file; a run that states it has a row for it already
+setting    under its name of today, from which the value here is, and then, if it was no other
+here       the value here, of what is no setting
+then       the value of its release, where no table of earlier defaults has it
+read       where `then` was read
+for        algorithms or estimators
+why        the value here is another
 
 Script and run are read by the translator, in the same keys; of a trainer that is no framework here, by `keys`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from analysis.reference import SCRIPTS
@@ -77,7 +88,9 @@ def rows(run: Run, published: Mapping[str, Any], here: Mapping[str, Any]) -> lis
     comparison = _Comparison(run, parser, reading, own, script.get("reasons", {}), published)
     of_flags = [comparison.row_of_flag(name, ", ".join(texts)) for name, texts in labels.items()]
     unstated = [key for key, names in reading.settings.items() if not any(name in labels for name in names)]
-    return of_flags + [comparison.row_of_key(key, f"{key}, a default of {script['release']}") for key in unstated]
+    of_keys = [comparison.row_of_key(key, f"{key}, a default of {script['release']}") for key in unstated]
+    has_row, defaults = {*labels, *reading.settings, *here}, {**parser.defaults, **then}
+    return of_flags + of_keys + _rows_relied_on(run, run.framework, defaults, str(script["release"]), has_row)
 
 
 def _rows_of_another_trainer(
@@ -101,6 +114,32 @@ def _rows_of_another_trainer(
             table_rows.append(ScriptRow(text, here[key], value, DEVIATION, published[key].why))
         else:
             raise _unexplained(run, name)
+    return table_rows + _rows_relied_on(run, script["defaults"], {}, script["defaults"], here)
+
+
+def _rows_relied_on(
+    run: Run, trainer: str, defaults: Mapping[str, Any], release: str, has_row: Collection[str]
+) -> list[ScriptRow]:
+    """A row for each default of `relied_on` that the script does not state.
+
+    Raises:
+        UserError: a value differs without a reason.
+    """
+    parser = command_parser.load(run.framework)
+    own = {**parser.defaults, **{name: value for name, (value, _) in _own_settings(parser, run).items()}}
+    estimator = run.stages[0].objective.get("estimator", run.algorithm)
+    table_rows = list[ScriptRow]()
+    for name, entry in read_yaml(SCRIPTS)["relied_on"][trainer].items():
+        setting = entry.get("setting")
+        if entry.get("key") in has_row or setting in has_row or estimator not in entry.get("for", [estimator]):
+            continue
+        here = own[setting] if setting else entry["here"]
+        value = entry["then"] if "then" in entry else defaults[setting]
+        same = same_value(here, value)
+        if not same and "why" not in entry:
+            raise _unexplained(run, name)
+        verdict, why = (SAME, f"read in {entry['read']}") if same else (NOT_APPLICABLE, entry["why"])
+        table_rows.append(ScriptRow(f"{name}, a default of {release}", here, value, verdict, why))
     return table_rows
 
 

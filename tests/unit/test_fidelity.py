@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 
 import pytest
 
@@ -84,6 +85,20 @@ def test_every_setting_of_a_cited_script_has_a_row(name: str) -> None:
     assert len(script["settings"]) == script["flags"] == len(stated)
     assert {row.verdict for row in rows} <= {"same", "documented deviation", "not applicable"}
     assert all(row.why for row in rows if row.verdict != "same")
+
+
+QUANTITIES = {  # what moves a result though a script need not state it, and the row that says it
+    "schedule": "schedule", "clipping": "clip|cliprange|Loss|loss", "dual clipping": "dual_clip|advantage is negative",
+    "entropy": "entropy", "top_k": "top_k", "top_p": "top_p", "stop": "stop|where a completion ends",
+    "attention": "attention|attn|flash", "seed": "seed", "precision": "precision|dtype|bf16", "Adam": "[bB]eta",
+    "aggregation": "loss_aggregation", "KL": "kl_|beta|kl", "whitening": "whiten|scale_rewards",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(script_fidelity.registered()))
+def test_every_quantity_that_moves_a_result_has_a_row(name: str) -> None:
+    keys = " ".join(row.key for row in fidelity.rows(load_run(name, "full")))
+    assert not [quantity for quantity, label in QUANTITIES.items() if not re.search(label, keys)]
 
 
 def test_a_run_that_differs_from_its_script_without_a_reason_is_refused() -> None:
