@@ -14,7 +14,7 @@ from recipes.runs import load_run
 from tests.user_errors import refused
 
 RUNS = {"verl": "logicrl/qwen2.5-7b", "trl": "openr1/qwen2.5-1.5b-instruct", "openrlhf": "crosscheck/openrlhf"}
-ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+ACTOR, ROLLOUT, MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 CORRECTION, OVERLONG = "algorithm.rollout_correction", "reward.reward_kwargs.overlong_buffer_cfg"
 IS = "algo.advantage.is_correction"
 REFUSED = "refused"  # in place of settings
@@ -27,6 +27,9 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         {f"{ACTOR}.clip_ratio_low": 0.2, f"{ACTOR}.clip_ratio_high": 0.28},
         {"epsilon": 0.2, "epsilon_high": 0.28},
         {"actor.eps_clip_low_high": [0.2, 0.28]},
+    ),
+    (
+        {"objective.dual_clip": 3.0}, {f"{ACTOR}.clip_ratio_c": 3.0}, {"delta": 3.0}, {"actor.dual_clip": 3.0},
     ),
     (
         {"objective.policy_loss": "gspo"},
@@ -103,6 +106,12 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         {"objective.loss_aggregation": "max_length_mean", "objective.loss_length": 4096},
         {f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum-norm", f"{ACTOR}.loss_scale_factor": 4096},
         REFUSED,
+        REFUSED,
+    ),
+    (
+        {"lora.r": 16, "lora.alpha": 32, "lora.target_modules": ["q_proj", "v_proj"]},
+        {f"{MODEL}.lora_rank": 16, f"{MODEL}.lora_alpha": 32, f"{MODEL}.target_modules": ["q_proj", "v_proj"]},
+        {"use_peft": True, "lora_r": 16, "lora_alpha": 32, "lora_target_modules": ["q_proj", "v_proj"]},
         REFUSED,
     ),
 ]  # fmt: skip
