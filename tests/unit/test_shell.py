@@ -57,6 +57,7 @@ SCRIPTS = [
     "N=4\nN+=6; M=3; ((M+=2)); let K=M*2; train $N $M $K $((N > 3 ? 7 : 8)) $((2**10 % 7)) $((-7 / 2)) $((0x1f + 010))",
     'D=${D:-gpu}\nB=1024\nif [ "$D" = npu ]; then B=16; elif [[ $D == g* ]]; then B=$((B * 2)); fi\ntrain b=$B',
     'X=abc-1.5b.sh; train ${X%.sh} ${X##*-} ${X/b/_} ${X//b/_} ${X^^} ${X:0:3} ${X: -2} ${#X} "${X%%-*}" ${X#*-}',
+    "S=\"it's 8\"; train \"${S@Q}\" ${S@U} ${S@u} ${S@L}; bash -c \"train ${S@Q}\"",
     'case "$1$T" in a|b*) R=1;; *.yaml) R=2;; *) R=3;; esac; train $R',
     'bash -c "train a=1 \'b=[1, 2]\'"; export Z=3; Y=2; bash -c \'train z=$Z\'; srun bash -c "train s=$Y"',
     'read -r -d \'\' C <<EOF\n  --x ${N:-3} \\\n  --y 2\nEOF\ntrain $C; cat > /dev/null <<\'E\'\n'

@@ -360,9 +360,11 @@ class Expansion:
             anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
             replacement = self.text(match[3] or "", quotes=True)
             return re.sub(anchored, lambda _: replacement, value, count=0 if match[1] == "//" else 1, flags=re.DOTALL)
-        if rest in ("^^", ",,", "^", ","):
-            changed = value.upper() if "^" in rest else value.lower()
-            return changed if len(rest) == 2 else changed[:1] + value[1:]
+        if rest in ("^^", ",,", "^", ",", "@U", "@L", "@u"):
+            changed = value.lower() if rest in (",,", ",", "@L") else value.upper()
+            return changed[:1] + value[1:] if rest in ("^", ",", "@u") else changed
+        if rest == "@Q" and value.isprintable():
+            return "'" + value.replace("'", "'\\''") + "'"
         if rest.startswith(":"):
             numbers = [self.number(part) for part in rest[1:].split(":")]
             if None not in numbers:
