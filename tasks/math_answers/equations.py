@@ -207,9 +207,12 @@ def answer_side(text: str, *, quantities: bool = False) -> str | None:
 
 def _contradict(parts: list[str], is_rounded: bool) -> bool:
     """Whether sides that are numbers differ, by more than one that was rounded does: `6+2=7`."""
-    values_of_parts = [(_values_of(part), part.strip()) for part in parts]
-    numbers = [(one[0], part) for one, part in values_of_parts if one is not None and len(one) == 1]
-    read = [one for one in map(formulas.read, map(str.strip, parts)) if one and one.imaginary and not one.symbols]
+    texts = [part.strip() for part in parts]
+    values = [_values_of(text) for text in texts]
+    numbers = [(one[0], text) for one, text in zip(values, texts, strict=True) if one is not None and len(one) == 1]
+    # `1+10^{-40}` has too many digits for a closed form
+    is_wide = None in values and not any("." in text for text in texts)
+    read = [one for one in map(formulas.read, texts) if one and not one.symbols and (one.imaginary or is_wide)]
     if not is_rounded and any(values_at_points.compare(one, read[-1]) is False for one in read[:-1]):
         return True
     return any(abs(number - numbers[-1][0]) > _rounding(part, *numbers[-1], is_rounded) for number, part in numbers)

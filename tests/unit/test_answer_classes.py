@@ -125,6 +125,29 @@ def test_percents_with_any_release_of_math_verify(gold: str, answer: str, expect
     assert graded.verdict == expected
 
 
+@pytest.mark.parametrize(
+    ("gold", "answer", "expected"),
+    [
+        ("10^{-40}", "(10^{-40})+1=10^{-40}", "wrong"),
+        (r"3\cdot2^{-200}", r"1+3\cdot2^{-200}=3\cdot2^{-200}", "wrong"),
+        (r"\frac{1}{2^{200}}", r"2^{-200}+2^{-200}=\frac{1}{2^{200}}", "wrong"),
+        (r"\frac{1}{2^{199}}", r"2^{-200}+2^{-200}=\frac{1}{2^{199}}", "correct"),
+        ("10^{-40}", "10^{-40}+1-1=10^{-40}", "correct"),
+        ("0.84", r"\sin 1 = 0.84", "correct"),
+    ],
+)
+def test_an_equation_of_numbers_of_any_size_holds_or_is_no_answer(gold: str, answer: str, expected: str) -> None:
+    assert grade([Item("math", gold, f"\\boxed{{{answer}}}")])[0].verdict == expected
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\left[x+1\right]^2", "[x+1]y", "|x-y|", "{x}^2", "(x+1)^2", r"\frac{x}{2}", "-x"]
+)
+@pytest.mark.parametrize("before", ["最大值为 ", "最小值是", "面积为：", "所以"])
+def test_chinese_before_a_formula_says_nothing(before: str, formula: str) -> None:
+    assert grade([Item("math", formula, f"\\boxed{{{before}{formula}}}")])[0].verdict == "correct"
+
+
 def test_an_unevaluated_hundredth_has_a_size() -> None:
     """As math-verify 0.9 parses percents."""
     percents = sympy.Mul(5, sympy.UnevaluatedExpr(sympy.Rational(1, 100)))
