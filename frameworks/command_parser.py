@@ -65,6 +65,7 @@ class Reading:
     settings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that each key comes from
     reasons: dict[str, str] = field(default_factory=dict)  # by setting: why it cannot be expressed
     idle: dict[str, str] = field(default_factory=dict)  # by setting: why it has no effect
+    deciding: set[str] = field(default_factory=set)  # settings whose values decided what was noted
 
     def get(self, setting: str) -> Any:
         """The stated value, or the default, also for null; raises UserError for a value of another kind than that."""
@@ -87,7 +88,7 @@ class Reading:
         """The same, of a setting that is calculated with; raises UserError for a text or a list."""
         value = self._value(setting)
         if isinstance(value, str | list | dict):
-            variable = re.search(r"\$\{?(\w+)", str(value))
+            variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", str(value))
             remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
             raise UserError(
                 f"{setting} should be a number, but is '{value}'; {remedy}",
@@ -98,11 +99,13 @@ class Reading:
         return value
 
     def _value(self, setting: str) -> Any:
+        self.deciding.add(setting)
         stated = self.stated.get(setting)
         return self.defaults.get(setting) if stated is None else stated
 
     def note(self, key: str, value: Any, *settings: str) -> None:
         """Note a value of a key and the settings that it comes from; None means that there is no such thing."""
+        self.deciding.update(settings)
         for name in settings:
             if self.stated.get(name) is value and type(self.defaults.get(name)) in (int, float):
                 self.number(name)

@@ -32,7 +32,7 @@ from translate.page import as_text
 from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
 from translate.settings_of_text import settings_of_text
-from translate.translation import read_settings, translate_settings
+from translate.translation import read_settings, refuse_open, translate_settings
 from translate.update import update_settings
 
 RUN_FILE = "run-file"
@@ -91,8 +91,11 @@ def translated_page(arguments: argparse.Namespace) -> str:
     release = chosen_release(framework, arguments.release) if arguments.release else ""
     earlier = source.meant_then(settings, defaults_then(source, release)) if release else {}
     reading, labels = read_settings(source, settings, earlier)
+    if arguments.target != framework:  # today's release gets the script's own words
+        refuse_open(reading, settings.left_open)
+    open_line = _about_left_open(settings.left_open)
     if arguments.target == RUN_FILE:
-        return as_run_file(source, reading, labels)
+        return "".join(f"# {line}\n" for line in open_line) + as_run_file(source, reading, labels)
     target = command_parser.load(arguments.target)
     flags: Flags
     if target.framework == framework:
@@ -104,14 +107,20 @@ def translated_page(arguments: argparse.Namespace) -> str:
     if arguments.check:
         check_accepted(arguments.target, common, flags)
     head = _about_defaults(source, reading, labels, release) if arguments.source != RUN_FILE else []
-    if settings.left_open:
-        takes_arguments = any(part[1:].isdigit() for part in settings.left_open)
-        none = ", and --set 1= that the script has no arguments" if takes_arguments else ""
-        head.append(f"Left open by the text: {', '.join(settings.left_open)}. --set NAME=VALUE says one{none}.")
+    head += open_line
     checked = "accepted by" if arguments.check else "not yet read by"
     hint = "" if arguments.check else "; --check has it read"
     head.append(f"The result is {checked} the parser of {target.tables['release']}{hint}.")
     return as_text(translation, target, head, settings.left_open)
+
+
+def _about_left_open(left_open: Sequence[str]) -> list[str]:
+    """What a script does not decide, and how to say it; nothing if it decides all."""
+    if not left_open:
+        return []
+    takes_arguments = any(part[1:].isdigit() for part in left_open)
+    none = ", and --set 1= that the script has no arguments" if takes_arguments else ""
+    return [f"Left open by the text: {', '.join(left_open)}. --set NAME=VALUE says one{none}."]
 
 
 def _about_defaults(

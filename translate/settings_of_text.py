@@ -45,7 +45,10 @@ def settings_of_text(
                 code="no-command",
                 framework=framework,
             )
-        return TextSettings(settings)
+        alone = TextSettings(settings)
+        alone.left_open = list(dict.fromkeys(re.findall(r"\$(?=\w|\{\w+\})\{?\w+", text)))
+        alone.left_open = [part.replace("{", "") for part in alone.left_open]
+        return alone
     count = len(commands)
     if number is None and count > 1:
         raise UserError(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 from contracts.schema_keys import run_keys
-from frameworks.command_parser import FOLDER, CommandParser, Reading
+from frameworks.command_parser import FOLDER, CommandParser, Reading, set_options
 from frameworks.release_defaults import storable_settings, yaml_value
+from system.errors import UserError
 from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
@@ -88,6 +90,33 @@ def read_settings(
         if key not in reading.common:
             reading.note_stated(key, setting)
     return reading, labels
+
+
+def refuse_open(reading: Reading, left_open: Sequence[str]) -> None:
+    """Ask for what the meaning of other settings depends on; a path or a name may stay open.
+
+    Args:
+        reading: of a script.
+        left_open: what the script does not decide, as a shell writes it.
+
+    Raises:
+        UserError: it is in a value that decides something.
+    """
+    for name in sorted(reading.deciding & reading.stated.keys()):
+        value = reading.stated[name]
+        parts = [part for part in left_open if isinstance(value, str) and _is_in(part, value)]
+        is_path = any(name in reading.settings.get(key, ()) for key in ("model", "dataset"))
+        if parts and not is_path:
+            variables = [part[1:] for part in parts if part[1:].isidentifier() or part[1:].isdigit()]
+            remedy = f"add {set_options(variables)}" if variables else "write its value in its place"
+            raise UserError(
+                f"{name} is {value}, which the text does not decide; {remedy}", code="open-setting", setting=name
+            )
+
+
+def _is_in(part: str, value: str) -> bool:
+    """Whether a value has what is left open, such as `$N`, also as `${N%.sh}` or in a sum."""
+    return part in value or ("$" in value and bool(re.search(rf"(?<!\w){re.escape(part[1:])}(?!\w)", value)))
 
 
 def shortened(text: str) -> str:

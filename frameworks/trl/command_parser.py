@@ -202,7 +202,11 @@ def _read_objective(reading: Reading) -> None:
 
 def _read_sampling(reading: Reading) -> None:
     reading.note_stated("rollout.max_prompt_tokens", "max_prompt_length")
-    engine = {"server": "vllm-server", "colocate": "vllm-colocated"}[reading.get("vllm_mode")]
+    engine = {"server": "vllm-server", "colocate": "vllm-colocated"}.get(mode := reading.get("vllm_mode"))
+    if engine is None:
+        raise UserError(
+            f"vllm_mode should be server or colocate, but is '{mode}'; correct it", code="unknown-name", name=mode
+        )
     used = reading.get("use_vllm")
     reading.note("rollout.engine", engine if used else "transformers", "use_vllm", "vllm_mode")
     if engine == "vllm-server" and used:
@@ -219,6 +223,10 @@ def _read_sampling(reading: Reading) -> None:
     elif used or wanted in reading.stated:
         reading.note("objective.sampler_correction", "none", wanted, mode)
     of_sampler = reading.get("generation_kwargs") or {}
+    if not isinstance(of_sampler, dict):
+        raise UserError(
+            f"generation_kwargs should be a mapping, but is '{of_sampler}'; correct it", code="not-a-mapping"
+        )
     sampled = of_sampler.get("temperature")
     reading.note(
         "rollout.temperature",

@@ -60,6 +60,7 @@ LOGIC, LOGIC_INSTRUCT, COLLAPSE = "logicrl/qwen2.5-7b", "logicrl/qwen2.5-7b-inst
 TINY_3B, TINY_7B = "tinyzero/ppo-3b", "tinyzero/ppo-7b"
 GSM8K, CARDS = "gsm8k/qwen2.5-0.5b-instruct", "game24/grpo-running"
 MAZE, MAZE_PPO, MAZE_LARGE, MAZE_PPO_LARGE = "maze/grpo-0.5b", "maze/ppo-0.5b", "maze/grpo-1.5b", "maze/ppo-1.5b"
+GOMOKU, DOUDIZHU = "gomoku/9x9-64", "doudizhu/instruct-64"
 MATHS = ("gsm8k", "math500", "minerva_math", "olympiadbench", "aime24", "amc23")
 RISING, SAME = {0: 0.3, 160: 0.6}, 0.4
 
@@ -333,6 +334,11 @@ WORLDS: dict[str, Worlds] = {
         {f"code/tests-{tests}": right(0.3) for tests in (2, 8, 32)},
         [{"code/tests-2": right(0.2), "code/tests-8": right(0.3), "code/tests-32": right(0.3)},
          {"code/tests-2": right(0.3), "code/tests-8": right(0.275), "code/tests-32": right(0.45)}],
+    ),
+    "rewards-group-size": Worlds(
+        {GOMOKU: right(0.5), f"{GOMOKU}-g4": right(0.4), DOUDIZHU: right(0.6), f"{DOUDIZHU}-g4": right(0.5)},
+        [{GOMOKU: right(board), f"{GOMOKU}-g4": right(0.4), DOUDIZHU: right(cards), f"{DOUDIZHU}-g4": right(0.5)}
+         for board, cards in ((0.4, 0.6), (0.5, 0.4), (0.3, 0.5))],
     ),
     "maze-grpo-learns": one_run(MAZE, right({0: 0.05, 75: 0.8}), right(0.1), right({0: 0.05, 75: 0.2})),
     "maze-grpo-better": Worlds(
