@@ -144,11 +144,14 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
                 code="missing-source", run=run.name, key=f"full.{key}",
             )  # fmt: skip
         table_rows.append(_row(run, key, here, entry))
-    if published is None and run.name in script_fidelity.registered():
-        source = _cited(Entry(None, script_fidelity.registered()[run.name]["source"], "settings"))
+    for name in script_fidelity.names_of(run) if published is None else ():
+        source = _cited(Entry(None, script_fidelity.registered()[name]["source"], "settings"))
+        stage = name.partition(" ")[2]
         table_rows += [
-            Row(run.name, f"script: {one.key}", one.here, one.published, source, one.verdict, one.why)
-            for one in script_fidelity.rows(run, known, run_values(run))
+            Row(
+                run.name, f"script{f' of {stage}' if stage else ''}: {one.key}", *one[1:3], source, one.verdict, one.why
+            )
+            for one in script_fidelity.rows(name, run, known, run_values(run))
         ]
     no_setting = "the pinned release has no setting for it"
     return table_rows + [

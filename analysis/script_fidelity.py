@@ -1,6 +1,6 @@
 """Every setting of a cited script, and every default that it relied on, beside the run that was made of it.
 
-results/reference/script_settings.yaml holds by run
+results/reference/script_settings.yaml holds by run, or by `<run> stage-2` where a later stage has a script of its own,
 
 source     the script, a name in fidelity.yaml
 release    of the framework, whose defaults the script relied on
@@ -13,7 +13,7 @@ defaults   of such a trainer: its name in `relied_on`
 
 and under `relied_on`, by framework, what scripts leave to it that has no key, or none in every release:
 
-key        of the run file; a run that states it has a row for it already
+key        of the run file, or of such a trainer; where it is stated, there is a row for it already
 setting    under its name of today, from which the value here is, and then, if it was no other
 here       the value here, of what is no setting
 then       the value of its release, where no table of earlier defaults has it
@@ -26,6 +26,7 @@ Script and run are read by the translator, in the same keys; of a trainer that i
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -61,23 +62,36 @@ class ScriptRow(NamedTuple):
 
 
 def registered() -> dict[str, Any]:
-    """By run, what its script says."""
+    """By run, or run and stage, what its script says."""
     runs: dict[str, Any] = read_yaml(SCRIPTS)["runs"]
     return runs
 
 
-def rows(run: Run, published: Mapping[str, Any], here: Mapping[str, Any]) -> list[ScriptRow]:
-    """A row for each setting of the run's script and for each default of its time that has a key.
+def names_of(run: Run) -> list[str]:
+    """The entries of `registered` that are of a run."""
+    return [name for name in registered() if name.partition(" ")[0] == run.name]
+
+
+def rows(name: str, run: Run, published: Mapping[str, Any], here: Mapping[str, Any]) -> list[ScriptRow]:
+    """A row for each setting of a script and for each default of its time that has a key.
 
     Args:
-        run: at full scale, one of `registered`.
+        name: one of `names_of`.
+        run: at full scale.
         published: by key, the entry of fidelity.yaml.
         here: by key, the run's own value.
 
     Raises:
         UserError: a value differs without a reason.
     """
-    script = registered()[run.name]
+    script, later = registered()[name], name.partition(" ")[2]
+    if later:
+        number = int(later.removeprefix("stage-"))
+        run = dataclasses.replace(run, stages=run.stages[number - 1 : number])
+        of_stage = {
+            key.removeprefix(f"{later}."): entry for key, entry in published.items() if key.startswith(f"{later}.")
+        }
+        published = {**published, **of_stage}
     if "keys" in script:
         return _rows_of_another_trainer(run, script, published, here)
     parser = command_parser.load(run.framework)
@@ -114,7 +128,7 @@ def _rows_of_another_trainer(
             table_rows.append(ScriptRow(text, here[key], value, DEVIATION, published[key].why))
         else:
             raise _unexplained(run, name)
-    return table_rows + _rows_relied_on(run, script["defaults"], {}, script["defaults"], here)
+    return table_rows + _rows_relied_on(run, script["defaults"], {}, script["defaults"], {*here, *script["settings"]})
 
 
 def _rows_relied_on(

@@ -79,8 +79,9 @@ def test_a_reward_that_pays_otherwise_without_a_reason_is_an_error(monkeypatch: 
 
 @pytest.mark.parametrize("name", sorted(script_fidelity.registered()))
 def test_every_setting_of_a_cited_script_has_a_row(name: str) -> None:
-    script = script_fidelity.registered()[name]
-    rows = [row for row in fidelity.rows(load_run(name, "full")) if row.key.startswith("script: ")]
+    script, (run, _, stage) = script_fidelity.registered()[name], name.partition(" ")
+    begins = f"script of {stage}: " if stage else "script: "
+    rows = [row for row in fidelity.rows(load_run(run, "full")) if row.key.startswith(begins)]
     stated = [row for row in rows if ", a default of " not in row.key]
     assert len(script["settings"]) == script["flags"] == len(stated)
     assert {row.verdict for row in rows} <= {"same", "documented deviation", "not applicable"}
@@ -97,7 +98,7 @@ QUANTITIES = {  # what moves a result though a script need not state it, and the
 
 @pytest.mark.parametrize("name", sorted(script_fidelity.registered()))
 def test_every_quantity_that_moves_a_result_has_a_row(name: str) -> None:
-    keys = " ".join(row.key for row in fidelity.rows(load_run(name, "full")))
+    keys = " ".join(row.key for row in fidelity.rows(load_run(name.partition(" ")[0], "full")))
     assert not [quantity for quantity, label in QUANTITIES.items() if not re.search(label, keys)]
 
 
@@ -105,7 +106,7 @@ def test_a_run_that_differs_from_its_script_without_a_reason_is_refused() -> Non
     run = load_run("tinyzero/ppo-3b", "full")
     stage = dataclasses.replace(run.stages[0], rollout={**run.stages[0].rollout, "temperature": 0.7})
     with refused("unexplained-deviation", key="rollout.temperature"):
-        script_fidelity.rows(dataclasses.replace(run, stages=(stage,)), {}, {})
+        script_fidelity.rows(run.name, dataclasses.replace(run, stages=(stage,)), {}, {})
 
 
 def test_a_script_of_a_trainer_that_is_no_framework_here_is_compared_by_its_values(
@@ -115,4 +116,4 @@ def test_a_script_of_a_trainer_that_is_no_framework_here_is_compared_by_its_valu
     runs[run.name]["settings"]["learning_rate"] = 2e-6
     monkeypatch.setattr(script_fidelity, "registered", lambda: runs)
     with refused("unexplained-deviation", key="learning_rate"):
-        script_fidelity.rows(run, fidelity.entries(run), fidelity.run_values(run))
+        script_fidelity.rows(run.name, run, fidelity.entries(run), fidelity.run_values(run))
