@@ -194,11 +194,24 @@ class _Trainer:
             _end(self.process)
             raise SystemExit(128 + number)
 
+        def end_at_signal() -> None:
+            """Ends what the main thread may wait for: a signal just before it blocks does not wake it."""
+            with os.fdopen(reading, "rb", buffering=0) as signals:
+                while number := signals.read(1):
+                    if number[0] in previous:
+                        _end(self.process)
+
+        reading, writing = os.pipe()
+        os.set_blocking(writing, False)
         previous = {number: signal.signal(number, forward) for number in (signal.SIGTERM, signal.SIGINT)}
+        woken_before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        threading.Thread(target=end_at_signal, daemon=True).start()
         try:
             yield
         finally:
             _end(self.process)
+            signal.set_wakeup_fd(woken_before)
+            os.close(writing)
             for number, handler in previous.items():
                 signal.signal(number, handler)
 

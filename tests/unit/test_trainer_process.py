@@ -133,13 +133,16 @@ def test_a_servers_life_ends_with_the_trainer(tmp_path: Path) -> None:
         os.kill(pid, 0)
 
 
-def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path) -> None:
+@pytest.mark.parametrize("blocked", [set(), {signal.SIGTERM.value}], ids=["", "not woken"])
+def test_sigterm_reaches_the_trainer_and_its_children(tmp_path: Path, blocked: set[int]) -> None:
+    """Also where the signal does not wake the main thread, as just before it waits for a line."""
     script = (
-        "import sys; from pathlib import Path; from frameworks import trainer_process;"
+        "import signal, sys; from pathlib import Path; from frameworks import trainer_process;"
         "from frameworks.adapter import Command;"
         "inner = 'import os, time; print(os.getpid(), flush=True); time.sleep(600)';"
-        f"trainer_process.run(Command([sys.executable, '-c', inner]), Path({str(tmp_path / 'l')!r}),"
-        "trainer_process.Monitor('r', 1, lambda _: None))"
+        "monitor = trainer_process.Monitor('r', 1, lambda _: None);"
+        f"monitor.read = lambda *_: signal.pthread_sigmask(signal.SIG_BLOCK, {blocked});"
+        f"trainer_process.run(Command([sys.executable, '-c', inner]), Path({str(tmp_path / 'l')!r}), monitor)"
     )
     outer = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
     lines = wait_until(lambda: [x for x in _read(tmp_path / "l").splitlines() if x.isdigit()])
