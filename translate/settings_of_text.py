@@ -46,8 +46,7 @@ def settings_of_text(
                 framework=framework,
             )
         alone = TextSettings(settings)
-        alone.left_open = list(dict.fromkeys(re.findall(r"\$(?=\w|\{\w+\})\{?\w+", text)))
-        alone.left_open = [part.replace("{", "") for part in alone.left_open]
+        alone.left_open = [f"${name}" for name in dict.fromkeys(re.findall(r"\$\{?(\w+)(?![\w.:])", text))]
         return alone
     count = len(commands)
     if number is None and count > 1:
