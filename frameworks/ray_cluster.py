@@ -26,6 +26,9 @@ from system.errors import UserError, run_command
 
 WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
 LOOK_SECONDS = 1.0
+# How often a node asks for the head, every two seconds (ray/_private/utils.py). Ray's own 20 times end before a head on
+# a busy machine has started.
+PATIENCE = {"RAY_NUM_REDIS_GET_RETRIES": f"{WAIT_SECONDS / 2:.0f}"}
 
 
 def start_node(arguments: argparse.Namespace) -> None:
@@ -50,7 +53,7 @@ def start_node(arguments: argparse.Namespace) -> None:
         command.append(f"--ray-client-server-port={client}")
     else:
         command.append(f"--address={job[0].address}:{arguments.port}")
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, env={**os.environ, **PATIENCE}, stdin=subprocess.DEVNULL, text=True)
     try:
         sys.exit(process.wait())
     finally:

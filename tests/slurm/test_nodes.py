@@ -11,6 +11,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
+from frameworks import ray_cluster
 from system import subreaper
 from tests import needs
 from tests.slurm import daemons
@@ -75,6 +76,13 @@ def left_over(folder: Path) -> list[str]:
         ["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     return [line for line in listed if str(folder) in line]
+
+
+def test_a_node_waits_for_the_head_as_long_as_the_launcher(running: daemons.Cluster) -> None:
+    code = "from ray._private import ray_constants; print(ray_constants.NUM_REDIS_GET_RETRIES)"
+    environment = {**running.environment, **ray_cluster.PATIENCE}
+    asked = subprocess.run([str(python("verl")), "-c", code], env=environment, capture_output=True, check=True).stdout
+    assert 2 * int(asked) == ray_cluster.WAIT_SECONDS
 
 
 def test_a_command_uses_all_nodes_and_then_nothing_is_left(running: daemons.Cluster, short: Path) -> None:
