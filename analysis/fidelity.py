@@ -146,11 +146,9 @@ def rows(run: Run, published: Mapping[str, Entry] | None = None) -> list[Row]:
         table_rows.append(_row(run, key, here, entry))
     for name in script_fidelity.names_of(run) if published is None else ():
         source = _cited(Entry(None, script_fidelity.registered()[name]["source"], "settings"))
-        stage = name.partition(" ")[2]
+        label = " of ".join(["script", *name.split(" ")[1:]])
         table_rows += [
-            Row(
-                run.name, f"script{f' of {stage}' if stage else ''}: {one.key}", *one[1:3], source, one.verdict, one.why
-            )
+            Row(run.name, f"{label}: {one.key}", one.here, one.published, source, one.verdict, one.why)
             for one in script_fidelity.rows(name, run, known, run_values(run))
         ]
     no_setting = "the pinned release has no setting for it"

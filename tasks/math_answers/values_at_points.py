@@ -19,7 +19,7 @@ import mpmath
 from tasks.math_answers.formula_functions import CONTEXT, LostTerm, Undefined, add, divide, multiply, number
 from tasks.math_answers.formulas import Formula
 
-DIGITS, MORE_DIGITS, MOST_DIGITS = 40, (110, 180), 700
+DIGITS, MORE_DIGITS, MOST_DIGITS, BEYOND_MOST = 40, (110, 180), 700, (770, 840)
 ROUNDED = Fraction(1, 10**9)  # between decimal numbers, and values that come from them
 ENOUGH = 3  # points
 # Ranges in 97ths: inside and outside of |x| < 1, of one sign and of both
@@ -132,9 +132,7 @@ def _is_same_at(point: dict[str, Fraction], gold: Formula, answer: Formula) -> b
         expected, value = _values(point, gold, answer)
     except LostTerm:  # as the second of `x+e^{-300}`
         expected, value = _values(point, gold, answer, digits=MOST_DIGITS)
-        return bool(
-            abs(number(expected) - number(value)) <= abs(number(expected)) * CONTEXT.mpf(10) ** (DIGITS - MOST_DIGITS)
-        )
+        return _vanishes(point, gold, answer, abs(number(expected) - number(value)), BEYOND_MOST)
     if isinstance(expected, Fraction) and isinstance(value, Fraction) and not (gold.rounded or answer.rounded):
         return expected == value
     if not (gold.rounded or answer.rounded):
@@ -149,9 +147,11 @@ def _is_same_at(point: dict[str, Fraction], gold: Formula, answer: Formula) -> b
     )
 
 
-def _vanishes(point: dict[str, Fraction], gold: Formula, answer: Formula, difference: Any) -> bool:
+def _vanishes(
+    point: dict[str, Fraction], gold: Formula, answer: Formula, difference: Any, more: Sequence[int] = MORE_DIGITS
+) -> bool:
     """Whether a difference is of rounding: with more digits it is much smaller."""
-    for digits in MORE_DIGITS:
+    for digits in more:
         expected, value = _values(point, gold, answer, digits=digits)
         before, difference = difference, abs(number(expected) - number(value))
         if before:

@@ -128,9 +128,7 @@ def written_around(right: bool) -> list[tuple[str, str]]:
     zeros = accepted([(one, "0") for one in readable])
     known = [one for one in readable if (one, "0") not in zeros]
     forms = re.split(r"\s{2,}", AROUND[right].strip())
-    pairs = [(gold, rng.choice(forms).replace("@", gold)) for gold in rng.choices(known, k=200)]
-    # A function is computed to 40 digits, and beside 7 nothing is left of this one
-    return [pair for pair in pairs if pair != (r"e^{-1000x}", "7+(e^{-1000x})-7")]
+    return [(gold, rng.choice(forms).replace("@", gold)) for gold in rng.choices(known, k=200)]
 
 
 @pytest.mark.slow
