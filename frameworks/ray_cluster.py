@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from frameworks import loopback, slurm_nodes
-from system import private_folder
+from system import interruptible, private_folder
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
@@ -55,7 +55,7 @@ def start_node(arguments: argparse.Namespace) -> None:
         command.append(f"--address={job[0].address}:{arguments.port}")
     process = subprocess.Popen(command, env={**os.environ, **PATIENCE}, stdin=subprocess.DEVNULL, text=True)
     try:
-        sys.exit(process.wait())
+        sys.exit(interruptible.wait(process))
     finally:
         slurm_nodes.end_process(process)
         shutil.rmtree(arguments.scratch, ignore_errors=True)

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from types import FrameType
 
-from system import subreaper
+from system import interruptible, subreaper
 from system.errors import UserError, run_command
 
 PATIENCE_SECONDS = 8.0  # between asking a step to end and killing it; less than system/subreaper.py waits
@@ -177,7 +177,7 @@ def main() -> None:
         job_nodes(int(number)), [sys.executable, "-m", __spec__.name, "here", str(free_port()), *command]
     )
     try:
-        sys.exit(step.wait())
+        sys.exit(interruptible.wait(step))
     finally:
         end_process(step)
 

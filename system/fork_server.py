@@ -141,7 +141,9 @@ def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int
 
 
 def exit_status(connection: socket.socket) -> int:
-    """The exit status of what was asked for."""
+    """The exit status of what was asked for; signal handlers run while it is waited for."""
+    while not select.select([connection], [], [], POLL_SECONDS)[0]:  # a signal just before it blocks does not wake it
+        pass
     try:
         return int.from_bytes(receive(connection, 8), "big")
     except EOFError:  # the server was killed, and so was the fork

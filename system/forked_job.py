@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from system import fork_server, subreaper, warm_processes
+from system import fork_server, interruptible, subreaper, warm_processes
 
 FORKING = "CROSSZERO_FORKING"  # environment variable: this process is to become the server
 
@@ -52,4 +52,4 @@ def _run_again(environment: Mapping[str, str]) -> NoReturn:
     )
     for number in fork_server.FORWARDED:
         signal.signal(number, lambda *_: process.terminate())
-    sys.exit(fork_server.shell_status(process.wait()))
+    sys.exit(fork_server.shell_status(interruptible.wait(process)))

@@ -1,12 +1,22 @@
-"""Start a program that answers Ctrl-C itself."""
+"""Wait for a program so that signals are answered: by this process, or by the program itself."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+
+def wait(process: subprocess.Popen[Any]) -> int:
+    """The exit status of a process; signal handlers run while it is waited for.
+
+    A signal that arrives just before a blocking wait does not end it. With a time limit Python waits in short sleeps
+    (docs.python.org, subprocess.Popen.wait), and handlers run between them.
+    """
+    return process.wait(threading.TIMEOUT_MAX)
 
 
 def run_interruptible(

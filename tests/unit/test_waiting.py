@@ -1,0 +1,40 @@
+"""Waits of processes that forward signals end at a signal that does not wake them."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from system import fork_server, interruptible
+
+DELAY_SECONDS = 0.3  # the wait has begun; if it has not, the test passes as well
+
+
+def wait_for_process() -> tuple[Callable[[], int], Callable[[], None]]:
+    process = subprocess.Popen(["sleep", "600"])
+    return lambda: interruptible.wait(process), process.terminate
+
+
+def wait_for_fork() -> tuple[Callable[[], int], Callable[[], None]]:
+    client, server = socket.socketpair()
+    return lambda: fork_server.exit_status(client), lambda: server.sendall((-signal.SIGTERM % 2**64).to_bytes(8, "big"))
+
+
+@pytest.mark.parametrize("start", [wait_for_process, wait_for_fork])
+def test_a_wait_ends_at_a_signal_that_does_not_wake_it(
+    start: Callable[[], tuple[Callable[[], int], Callable[[], None]]],
+) -> None:
+    """Python notes it in another thread, as it does just before the main thread blocks."""
+    wait, end = start()
+    before = signal.signal(signal.SIGUSR2, lambda *_: end())
+    timer = threading.Timer(DELAY_SECONDS, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGUSR2))
+    timer.start()
+    try:
+        assert wait() % 2**64 == -signal.SIGTERM % 2**64
+    finally:
+        signal.signal(signal.SIGUSR2, before)
