@@ -58,6 +58,9 @@ SCRIPTS = [
     'D=${D:-gpu}\nB=1024\nif [ "$D" = npu ]; then B=16; elif [[ $D == g* ]]; then B=$((B * 2)); fi\ntrain b=$B',
     'X=abc-1.5b.sh; train ${X%.sh} ${X##*-} ${X/b/_} ${X//b/_} ${X^^} ${X:0:3} ${X: -2} ${#X} "${X%%-*}" ${X#*-}',
     "S=\"it's 8\"; train \"${S@Q}\" ${S@U} ${S@u} ${S@L}; bash -c \"train ${S@Q}\"",
+    """U="${U:-['a']}"; train "$U" "${V:-it's '}" "${W:-"p 'q'"}" ${X:-'r s'} "${Y:+'no'}${U:+'$U'}" "${A[@]:-'t'}" """,
+    """train $'it\\'s' x\\ y "${U:-a\\}b}"; Z=a\\ b\\'; train "$Z" ${U:-c\\ d} $"e f"; A=($'g\\'h'); train "$A" """,
+    """X=$(cat <<E\n  it's \\"a\\" \\$N "$(echo b) isn't\nE\n); train "$X"; Y=$(  # don't\necho a\\\\ ); train "$Y" """,
     'case "$1$T" in a|b*) R=1;; *.yaml) R=2;; *) R=3;; esac; train $R',
     'bash -c "train a=1 \'b=[1, 2]\'"; export Z=3; Y=2; bash -c \'train z=$Z\'; srun bash -c "train s=$Y"',
     'read -r -d \'\' C <<EOF\n  --x ${N:-3} \\\n  --y 2\nEOF\ntrain $C; cat > /dev/null <<\'E\'\n'
@@ -148,7 +151,8 @@ def test_a_script_with_arguments_is_read_as_bash_runs_it(script: str, arguments:
 
 WORDS = st.sampled_from(["1", "a b", "x=2", "", "$A", '"$A"', "'$A'", "${B:-d}", '"${C[@]}"', "${C[1]}", "$((N * 2))",
                          "${A%b}", "e{1,2}", '"p $B"', "${#A}", "$(echo $N)", "\\$A", "a\\ b", "$N$B",
-                         '"${C[*]:1}"', '"x${C[@]#1}y"', "$[N + 1]", "$(printf %s_%d $N 3)"])  # fmt: skip
+                         '"${C[*]:1}"', '"x${C[@]#1}y"', "$[N + 1]", "\"${V:-['x y']}\"",
+                         "${V:-'p q'}", "$'r\\'s'", "$(printf %s_%d $N 3)"])  # fmt: skip
 
 
 LOOPS = [

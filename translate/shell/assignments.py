@@ -20,12 +20,12 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
     if written.startswith("(") and written.endswith(")"):
         state.assign(name, _array(state, expansion, name, written[1:-1], bool(adds), is_map))
     elif key is not None:
-        value = expansion.text(written, quotes=True)
+        value = expansion.one_word(written)
         if is_sum:
             value, adds = _sum(expansion, name, f"{name}[{key}]" if adds else "0", value), ""
         expansion.assign_element(name, key, value, bool(adds))
     else:
-        value = expansion.text(with_home(written, is_assigned=True), quotes=True)
+        value = expansion.one_word(with_home(written, is_assigned=True))
         if is_sum:
             value, adds = _sum(expansion, name, name if adds else "0", value), ""
         if is_sum and isinstance(state.value(name), list):
@@ -50,7 +50,7 @@ def _array(state: State, expansion: Expansion, name: str, written: str, adds: bo
     if is_map or (isinstance(before, dict) and not isinstance(before, Gapped)):
         kept = dict(before) if adds and isinstance(before, dict) else {}
         return kept | {
-            expansion.text(pair[1], quotes=True): expansion.text(pair[2], quotes=True)
+            expansion.one_word(pair[1]): expansion.text(pair[2])
             for pair in pairs if pair
         }  # fmt: skip
     elements = state.numbered(name) or {} if adds and before is not None else {}
@@ -59,7 +59,7 @@ def _array(state: State, expansion: Expansion, name: str, written: str, adds: bo
         number = expansion.number(pair[1]) if pair else free
         if number is None:
             return [*elements.values(), unknown(f"${{{name}[@]}}")]
-        fields = [expansion.text(pair[2], quotes=True)] if pair else expansion.fields(word)
+        fields = [expansion.one_word(pair[2])] if pair else expansion.fields(word)
         elements |= dict(enumerate(fields, number))
         free = number + len(fields)
     return array_of(elements)

@@ -139,7 +139,7 @@ class Branches(programs.Shell):
 
     def _run_case_statement(self, node: Node) -> Outcome:
         value = node.child_by_field_name("value")
-        text = self.expansion.text(text_of(value), quotes=True) if value is not None else ""
+        text = self.expansion.one_word(text_of(value)) if value is not None else ""
         items = [child for child in node.named_children if child.type == "case_item"]
         if is_unknown(text):
             self.undecided = unknown_names(text)

@@ -74,7 +74,7 @@ class Condition:
 
     def _text(self, raw: str) -> str:
         if self.double:
-            return self.expansion.text(raw, quotes=True)
+            return self.expansion.one_word(raw)
         return " ".join(self.expansion.fields(raw))
 
     def _note(self, *values: str) -> bool:

@@ -29,7 +29,8 @@ _CLASSES = {
     "blank": " \t", "xdigit": "0-9a-fA-F",
 }  # fmt: skip
 _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
-_QUOTED = r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
+_QUOTED = r"""\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
+_BOTH = "'\""
 _DEFAULTS = ("-", "=", "+", "?")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
@@ -132,7 +133,7 @@ class Expansion:
                 position = closing_quote(word, start)
                 self._add_quoted(fields, word[start:position])
             elif letter == "$" and word[start + 1 : start + 2] in ("'", '"'):
-                position = closing_quote(word, start + 1)
+                position = expansion_end(word, start)
                 quoted = word[start + 1 : position]
                 fields.add(_unescaped(quoted[1:-1])) if letter + quoted[0] == "$'" else self._add_quoted(fields, quoted)
             elif letter in "$`":
@@ -151,10 +152,12 @@ class Expansion:
         start, position, has_array = 0, 0, False
         while position < len(inner):
             end = (
-                expansion_end(inner, position) if inner[position] in "$`" else position + 1 + (inner[position] == "\\")
+                expansion_end(inner, position, is_quoted=True)
+                if inner[position] in "$`"
+                else position + 1 + (inner[position] == "\\")
             )
             kind = _LIST.match(inner, position)
-            array = self._whole_array(inner[position:end], quoted=True) if kind else None
+            array = self._whole_array(inner[position:end], '"') if kind else None
             if kind and array is not None:  # "${name[@]}" is a word for each element, "${name[*]}" one
                 if position > start:
                     fields.add(self.text(inner[start:position]))
@@ -165,10 +168,12 @@ class Expansion:
             fields.add(self.text(inner[start:]))
 
     def _add_unquoted(self, fields: Fields, written: str) -> None:
-        default = re.fullmatch(r"\$\{(\w+)(:?)-(.*['\"].*)\}", written, re.DOTALL)  # its quotes count
-        if default and self.state.text(default[1]) in ((None, "") if default[2] else (None,)):
-            fields.extend(self.all_fields(default[3]))
-            return
+        default = re.fullmatch(r"\$\{(\w+)(\[[@*]\])?(:?)([-+])(.*['\"\\].*)\}", written, re.DOTALL)  # its quotes count
+        if default and bracket_end(written, 1) == len(written):
+            elements = self.state.elements(default[1]) if default[2] else self.state.text(default[1])
+            if (elements not in ((None, [], [""], "") if default[3] else (None, []))) == (default[4] == "+"):
+                fields.extend(self.all_fields(default[5]))
+                return
         array = self._whole_array(written)
         if array is None:
             fields.split(self.expanded(written), self.separators)
@@ -178,8 +183,13 @@ class Expansion:
                 fields.open = False
             fields.split(element, self.separators)
 
-    def _whole_array(self, written: str, quoted: bool = False) -> list[str] | None:
-        """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None."""
+    def _whole_array(self, written: str, quotes: str | None = None) -> list[str] | None:
+        """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None.
+
+        Args:
+            written: the text.
+            quotes: the signs that begin a quote in the default, which is one text; None: it is split into words.
+        """
         if written in ("$@", "$*", "${@}", "${*}"):
             return self.state.positional or []
         match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|[@*])(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
@@ -190,17 +200,18 @@ class Expansion:
             keys = list(value) if isinstance(value, dict) else [str(n) for n, _ in enumerate(self._elements(match[2]))]
             return keys if value is not None else [unknown(written)]
         elements = self.state.positional or [] if match[2] in "@*" else self.state.elements(match[2])
-        return self._changed_array(written, elements, match[4], quoted)
+        return self._changed_array(written, elements, match[4], quotes)
 
-    def _changed_array(self, written: str, elements: list[str] | None, rest: str, quoted: bool) -> list[str]:
+    def _changed_array(self, written: str, elements: list[str] | None, rest: str, quotes: str | None) -> list[str]:
         sign, default = rest.lstrip(":")[:1], rest.lstrip(":")[1:]
         if sign in _DEFAULTS and sign and not re.match(r":\s", rest):
             is_set = bool(elements) and not (rest.startswith(":") and elements == [""])
             if is_set == (sign == "+"):
                 if sign == "?":
                     return [unknown(written)]
-                is_text = quoted and not re.search(r"\$\{?@|\[@\]", default)
-                return [self.text(default, quotes=True)] if is_text else self.all_fields(default)
+                if quotes is None or re.search(r"\$\{?@|\[@\]", default):
+                    return self.all_fields(default)
+                return [self.text(default, quotes)]
             return [] if sign == "+" or elements is None else elements
         if elements is None:
             return [unknown(written)]
@@ -220,21 +231,31 @@ class Expansion:
     def _elements(self, name: str) -> list[str]:
         return self.state.elements(name) or []
 
-    def text(self, written: str, quotes: bool = False) -> str:
-        """A text as within double quotes, or a heredoc; with `quotes`, quotes within it are removed, too."""
-        result, position = list[str](), 0
+    def one_word(self, written: str) -> str:
+        """A text outside of quotes as one word: its quotes are removed."""
+        return self.text(written, _BOTH)
+
+    def text(self, written: str, quotes: str = "", escaped: str = '$`"\\\n') -> str:
+        """A text as within double quotes, or a heredoc.
+
+        Args:
+            written: the text.
+            quotes: the signs that begin a quote: both outside of double quotes, `"` in the text of `"${name:-text}"`.
+            escaped: the signs that a backslash escapes; outside of quotes each.
+        """
+        result, position, is_quoted = list[str](), 0, quotes != _BOTH
         while position < len(written):
             letter, start = written[position], position
-            if letter == "\\" and written[start + 1 : start + 2] in ("$", "`", '"', "\\", "\n"):
+            if letter == "\\" and (not is_quoted or written[start + 1 : start + 2] in {*escaped, *"}" * len(quotes)}):
                 position += 2
-                result.append("" if written[start + 1] == "\n" else written[start + 1])
-            elif quotes and letter == "$" and written[start + 1 : start + 2] == "'":
-                position = closing_quote(written, start + 1)
+                result.append("" if written[start + 1 : position] == "\n" else written[start + 1 : position])
+            elif quotes and written[start : start + 2] == "$'":
+                position = expansion_end(written, start)
                 result.append(_unescaped(written[start + 2 : position - 1]))
             elif letter in "$`":
-                position = expansion_end(written, start)
-                result.append(self.expanded(written[start:position]) if position > start + 1 else letter)
-            elif quotes and letter in "'\"":
+                position = expansion_end(written, start, is_quoted)
+                result.append(self.expanded(written[start:position], is_quoted) if position > start + 1 else letter)
+            elif letter in quotes:
                 position = closing_quote(written, start)
                 inner = written[start + 1 : position - 1]
                 result.append(inner if letter == "'" else self.text(inner))
@@ -250,7 +271,7 @@ class Expansion:
             letter, start = written[position], position
             if letter in "'\"":
                 position = closing_quote(written, start)
-                parts.append(re.sub(r"([*?\[\]\\])", r"\\\1", self.text(written[start:position], quotes=True)))
+                parts.append(re.sub(r"([*?\[\]\\])", r"\\\1", self.one_word(written[start:position])))
             elif letter in "$`":
                 position = max(expansion_end(written, start), start + 1)
                 parts.append(self.text(written[start:position]))
@@ -264,8 +285,10 @@ class Expansion:
         number = self.number(within)
         return unknown(written, (open_names or [""])[0]) if number is None else str(number)
 
-    def expanded(self, written: str) -> str:
-        """The value of one `$…` or backquoted text."""
+    def expanded(self, written: str, is_quoted: bool = False) -> str:
+        """The value of one `$…` or backquoted text, which may stand within double quotes."""
+        if written.startswith('$"'):
+            return self.text(written[2:-1])
         if written.startswith("$((") and written.endswith("))"):
             return self._sum(written, written[3:-2])
         if written.startswith("$["):  # bash's older way to write it
@@ -275,7 +298,7 @@ class Expansion:
             output = self.substituted(command)
             return unknown(written) if output is None else output
         if written.startswith("${"):
-            return self._parameter(written)
+            return self._parameter(written, is_quoted)
         return self._value(written[1:], written) if len(written) > 1 else written
 
     def _value(self, name: str, written: str) -> str:
@@ -286,12 +309,12 @@ class Expansion:
         value = self.state.text(name)
         return unknown(written) if value is None else value
 
-    def _parameter(self, written: str) -> str:
+    def _parameter(self, written: str, is_quoted: bool) -> str:
         inner = written[2:-1]
         if inner.startswith("#") and len(inner) > 1:
             return self._length(inner[1:], written)
         kind = _LIST.match(written)
-        if kind and (array := self._whole_array(written, quoted=True)) is not None:
+        if kind and (array := self._whole_array(written, '"' if is_quoted else _BOTH)) is not None:
             return self.together(array) if kind[1] == "*" else " ".join(array)
         if inner.startswith("!"):
             target = self.state.text(inner[1:])
@@ -303,7 +326,7 @@ class Expansion:
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
         sign = rest.lstrip(":")[:1]
         if rest and sign in _DEFAULTS and not re.match(r":\s*\d|:\s+-", rest):
-            return self._with_default(match[1], value, rest, written)
+            return self._with_default(match[1], value, rest, written, is_quoted)
         if value is None and not (match[2] and self._is_whole(match[1], match[2])):
             return unknown(written)
         return self._changed(value or "", rest, written) if rest else value or ""
@@ -328,23 +351,23 @@ class Expansion:
             return str(len(self.state.positional)) if name == "#" and self.state.positional else self.state.text(name)
         value, key = self.state.value(name), subscript[1:-1]
         if isinstance(value, dict) and not isinstance(value, Gapped):
-            return value.get(self.text(key, quotes=True))
+            return value.get(self.one_word(key))
         number, elements = self.number(key), self.state.numbered(name)
         if number is None or elements is None:
             return None
         return elements.get(number if number >= 0 else max(elements, default=-1) + 1 + number)
 
-    def _with_default(self, name: str, value: str | None, rest: str, written: str) -> str:
+    def _with_default(self, name: str, value: str | None, rest: str, written: str, is_quoted: bool) -> str:
         """`${name:-text}` and its like; an empty value counts as none after a colon."""
-        sign, default = rest.lstrip(":")[0], rest.lstrip(":")[1:]
+        sign, default, quotes = rest.lstrip(":")[0], rest.lstrip(":")[1:], '"' if is_quoted else _BOTH
         is_set = value is not None and not (rest.startswith(":") and value == "")
         if sign == "+":
-            return self.text(default, quotes=True) if is_set else ""
+            return self.text(default, quotes) if is_set else ""
         if is_set:
             return value or ""
         if sign == "?":
             return unknown(written)
-        result = self.text(default, quotes=True)
+        result = self.text(default, quotes)
         if sign == "=":
             self.state.assign(name, result)
         return result
@@ -358,7 +381,7 @@ class Expansion:
         if match := re.match(r"(//|/#|/%|/)((?:\\.|[^/\\])*)(?:/(.*))?\Z", rest, re.DOTALL):
             pattern = glob_pattern(self.pattern(match[2]), longest=True)
             anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
-            replacement = self.text(match[3] or "", quotes=True)
+            replacement = self.one_word(match[3] or "")
             return re.sub(anchored, lambda _: replacement, value, count=0 if match[1] == "//" else 1, flags=re.DOTALL)
         if rest in ("^^", ",,", "^", ",", "@U", "@L", "@u"):
             changed = value.lower() if rest in (",,", ",", "@L") else value.upper()
@@ -378,7 +401,7 @@ class Expansion:
         """Set an element of an array, by number or by key."""
         before = self.state.variables.get(name)
         if isinstance(before, dict) and not isinstance(before, Gapped):
-            at = self.text(key, quotes=True)
+            at = self.one_word(key)
             self.state.assign(name, before | {at: (before.get(at, "") if adds else "") + value})
             return
         elements = self.state.numbered(name) or {} if before is not None else {}
@@ -392,7 +415,7 @@ class Expansion:
 
     def number(self, written: str) -> int | None:
         """A sum's value; None: it is unknown."""
-        text = self.text(written, quotes=True)
+        text = self.one_word(written)
         if not is_unknown(text):
             try:
                 return Arithmetic(text, _Numbers(self)).value()
@@ -407,7 +430,7 @@ class Expansion:
 
     def unknown_operands(self, written: str) -> list[str]:
         """The variables of a sum that nobody says."""
-        text = self.text(written, quotes=True)
+        text = self.one_word(written)
         known = " ".join(piece for piece in pieces(text) if not is_unknown(piece))
         values = {name: self.state.text(name) for name in re.findall(r"(?<!\w)[A-Za-z_]\w*", known)}
         return [*unknown_names(text), *(name for name, value in values.items() if value is None or is_unknown(value))]

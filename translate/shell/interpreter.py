@@ -96,7 +96,7 @@ class Interpreter(Redirections):
     def output_of(self, command: str) -> str | None:
         """The same with them."""
         if match := re.fullmatch(r"\s*(?:<|cat\s)\s*(\S+)\s*", command):
-            text = self.state.file(self.expansion.text(match[1], quotes=True))
+            text = self.state.file(self.expansion.one_word(match[1]))
             return text
         before, outer, self.output = self.state, self.output, []
         self.state = self.state.copy()
@@ -233,11 +233,11 @@ class Interpreter(Redirections):
             if is_plain:
                 self.state.references.pop(text.partition("=")[0], None)
             if refers and not text.startswith("-"):
-                self.state.refer(text.partition("=")[0], self.expansion.text(text.partition("=")[2], quotes=True))
+                self.state.refer(text.partition("=")[0], self.expansion.one_word(text.partition("=")[2]))
             elif child.type == "variable_assignment":
                 name = self.assign(text, is_map="A" in options)
             elif child.type in ("variable_name", "word", "string") and not text.startswith("-"):
-                written = self.expansion.text(text, quotes=True)
+                written = self.expansion.one_word(text)
                 name = self.assign(written) if "=" in written else text
                 if "A" in options and name not in self.state.variables:
                     self.state.assign(name, {})
@@ -246,7 +246,7 @@ class Interpreter(Redirections):
         return Outcome()
 
     def _run_unset_command(self, node: Node) -> Outcome:
-        names = [self.expansion.text(text_of(child), quotes=True) for child in node.named_children]
+        names = [self.expansion.one_word(text_of(child)) for child in node.named_children]
         return programs.BUILT_IN["unset"](self, ["unset", *names])
 
     def _run_function_definition(self, node: Node) -> Outcome:
@@ -279,7 +279,7 @@ class Interpreter(Redirections):
         herestrings = [child for child in node.children if child.type == "herestring_redirect"]
         received = self.standard_input
         for child in herestrings:
-            self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
+            self.standard_input = self.expansion.one_word(text_of(child)[3:].strip()) + "\n"
         arguments = [field for word in joined(argument_nodes) for field in self.expansion.fields(word)]
         for child in prefix:
             self.assign(text_of(child))

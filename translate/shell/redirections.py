@@ -29,7 +29,7 @@ class Redirections(Loops):
             if child.type == "heredoc_redirect":
                 self.standard_input = self._heredoc(child)
             elif child.type == "herestring_redirect":
-                self.standard_input = self.expansion.text(text_of(child)[3:].strip(), quotes=True) + "\n"
+                self.standard_input = self.expansion.one_word(text_of(child)[3:].strip()) + "\n"
             elif _is_input(child):
                 self.standard_input = self._content(redirect_target(child))
             else:
@@ -44,7 +44,7 @@ class Redirections(Loops):
             if len(self.calls) > started and body is not None and body.type not in _WITH_INPUT:
                 self._refuse_placeholders(node)
             if target is not None:
-                self._write(self.expansion.text(redirect_target(target), quotes=True), text_of(target))
+                self._write(self.expansion.one_word(redirect_target(target)), text_of(target))
         finally:
             self.output = outer
             if is_given:
@@ -54,7 +54,7 @@ class Redirections(Loops):
     def _content(self, word: str) -> str | None:
         """What a file of the script's own holds, or what `<(a command)` prints; None: it is not known."""
         if not word.startswith("<("):
-            file = self.expansion.text(word, quotes=True)
+            file = self.expansion.one_word(word)
             return "" if file == "/dev/null" else self.state.file(file)
         return self.output_of(word[2:-1])
 
@@ -86,7 +86,7 @@ class Redirections(Loops):
         text = text_of(body) if body is not None else ""
         if text_of(node).startswith("<<-"):
             text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
-        return text if re.search(r"['\"\\]", start) else self.expansion.text(text)
+        return text if re.search(r"['\"\\]", start) else self.expansion.text(text, escaped="$`\\\n")
 
 
 def _written_file(node: Node) -> Node | None:

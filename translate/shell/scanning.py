@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from system.errors import UserError
 
@@ -12,26 +13,34 @@ _HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
 
 
-def closing_quote(text: str, start: int) -> int:
-    """The position after the quote that begins at `start`; the text's end if it is not closed."""
+def closing_quote(text: str, start: int, has_escapes: bool = False) -> int:
+    """The position after the quote that begins at `start`; the text's end if it is not closed.
+
+    Single quotes have escapes in `$'…'` alone.
+    """
     quote, position = text[start], start + 1
     while position < len(text) and text[position] != quote:
-        if quote == "'":
+        if quote == "'" and not has_escapes:
             position += 1
         elif text[position] == "\\":
             position += 2
         elif quote == '"' and text[position] in "$`":
-            position = expansion_end(text, position)
+            position = expansion_end(text, position, is_quoted=True)
         else:
             position += 1
     return min(position + 1, len(text))
 
 
-def expansion_end(text: str, start: int) -> int:
-    """The position after the `$(…)`, `${…}`, `$name` or backquoted text that begins at `start`."""
+def expansion_end(text: str, start: int, is_quoted: bool = False) -> int:
+    """The position after the `$(…)`, `${…}`, `$name` or backquoted text that begins at `start`.
+
+    Outside of double quotes after that of `$'…'` and `$"…"`, too.
+    """
     if text[start] == "`":
         return closing_quote(text, start)
     position = start + 1
+    if not is_quoted and text[position : position + 1] in ("'", '"'):
+        return closing_quote(text, position, has_escapes=True)
     if position < len(text) and text[position] in _CLOSING:
         return bracket_end(text, position)
     if position < len(text) and (text[position].isalpha() or text[position] == "_"):
@@ -44,6 +53,8 @@ def expansion_end(text: str, start: int) -> int:
 def bracket_end(text: str, start: int) -> int:
     """The position after the bracket that closes the one at `start`."""
     opening, closing, depth, position = text[start], _CLOSING[text[start]], 0, start
+    has_commands = opening == "(" and text[start + 1 : start + 2] != "("
+    heredocs = list[_Heredoc]()
     while position < len(text):
         letter = text[position]
         if letter == "\\":
@@ -52,6 +63,16 @@ def bracket_end(text: str, start: int) -> int:
             position = closing_quote(text, position)
         elif letter == "$":
             position = expansion_end(text, position)
+        elif has_commands and (heredoc := _heredoc(text, position)):
+            heredocs.append(heredoc)
+            position = heredoc.end
+        elif has_commands and letter == "\n" and heredocs:
+            position += 1
+            for heredoc in heredocs:
+                _, position = heredoc.lines(text, position)
+            heredocs = []
+        elif has_commands and _begins_comment(text, position):
+            position = _line_end(text, position)
         else:
             depth += (letter == opening) - (letter == closing)
             position += 1
@@ -96,7 +117,7 @@ def held_text(text: str) -> tuple[str, list[int]]:
         UserError: a quote is not closed.
     """
     result, rows, position, line = list[str](), [1], 0, 1
-    heredocs = list[tuple[str, bool]]()
+    heredocs = list[_Heredoc]()
 
     def take(end: int, written: str) -> None:
         nonlocal position, line
@@ -113,19 +134,19 @@ def held_text(text: str) -> tuple[str, list[int]]:
             end = expansion_end(text, position) if letter == "$" else closing_quote(text, position)
             _check_closed(text, position, end)
             take(end, _held(text[position:end]))
-        elif letter == "$" and text[position + 1 : position + 2] in ("'", '"'):
-            end = closing_quote(text, position + 1)
-            take(end, _held(text[position:end]))
-        elif letter == "#" and (position == 0 or text[position - 1] in " \t\n;&|("):
-            end = text.find("\n", position)
-            take(len(text) if end < 0 else end, "")
-        elif (heredoc := _HEREDOC.match(text, position)) and text[position : position + 3] != "<<<":
-            heredocs.append((heredoc[2] or heredoc[3] or heredoc[4], bool(heredoc[1])))
-            take(heredoc.end(), heredoc[0])
+        elif _begins_comment(text, position):
+            take(_line_end(text, position), "")
+        elif heredoc := _heredoc(text, position):
+            heredocs.append(heredoc)
+            take(heredoc.end, text[position : heredoc.end])
         elif letter == "\n" and heredocs:
-            end = _heredocs_end(text, position + 1, heredocs)
+            take(position + 1, "\n")
+            for heredoc in heredocs:
+                start, end = heredoc.lines(text, position)
+                if start > position:
+                    take(start - 1, _held(text[position : start - 1]))
+                take(end, text[position:end])
             heredocs = []
-            take(end, text[position:end])
         else:
             take(position + 1, letter)
     return "".join(result), rows
@@ -152,14 +173,35 @@ def _check_closed(text: str, start: int, end: int) -> None:
         )
 
 
-def _heredocs_end(text: str, start: int, heredocs: list[tuple[str, bool]]) -> int:
-    """Where the last of the heredocs that begin after a line ends: before the newline of its delimiter."""
-    end = start
-    for delimiter, has_tabs in heredocs:
-        while end < len(text):
-            line_end = text.find("\n", end)
-            line_end = len(text) if line_end < 0 else line_end
-            line, end = text[end:line_end], line_end + 1
-            if (line.lstrip("\t") if has_tabs else line) == delimiter:
-                break
-    return min(end - 1, len(text))
+class _Heredoc(NamedTuple):
+    """A heredoc whose body begins with the next line."""
+
+    delimiter: str
+    has_tabs: bool  # before its lines, which are removed
+    end: int  # position after `<<delimiter`
+
+    def lines(self, text: str, start: int) -> tuple[int, int]:
+        """Where the line of the delimiter begins, and where it ends; the body begins at `start`."""
+        while start < len(text):
+            end = min(_line_end(text, start) + 1, len(text))
+            line = text[start:end].removesuffix("\n")
+            if (line.lstrip("\t") if self.has_tabs else line) == self.delimiter:
+                return start, end
+            start = end
+        return start, start
+
+
+def _heredoc(text: str, position: int) -> _Heredoc | None:
+    match = _HEREDOC.match(text, position)
+    if not match or text[position : position + 3] == "<<<":
+        return None
+    return _Heredoc(match[2] or match[3] or match[4], bool(match[1]), match.end())
+
+
+def _begins_comment(text: str, position: int) -> bool:
+    return text[position] == "#" and (position == 0 or text[position - 1] in " \t\n;&|(")
+
+
+def _line_end(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end

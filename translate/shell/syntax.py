@@ -35,7 +35,9 @@ def parsed(text: str) -> tuple[Node, list[int]]:
 
 def _tree(text: str) -> tuple[Node, list[int]]:
     last = len(text.rstrip("\\" + string.whitespace))
-    held, rows = held_text(text[:last] + text[last:].partition("\\")[0])  # after the last backslash nothing goes on
+    if "\\\\" not in text[last:]:
+        text = text[:last] + text[last:].partition("\\")[0]  # after the last backslash nothing goes on
+    held, rows = held_text(text)
     root = Parser(_LANGUAGE).parse(held.encode()).root_node
     return root, rows
 
