@@ -89,7 +89,8 @@ class Reading:
         value = self._value(setting)
         if isinstance(value, str | list | dict):
             variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", str(value))
-            remedy = f"add --set {variable[1]}=NUMBER" if variable else "correct it"
+            output = "write what it prints in its place" if re.search(r"\$\(|`", str(value)) else "correct it"
+            remedy = f"add --set {variable[1]}=NUMBER" if variable else output
             raise UserError(
                 f"{setting} should be a number, but is '{value}'; {remedy}",
                 code="not-a-number",
