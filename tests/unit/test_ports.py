@@ -58,7 +58,7 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
         def __init__(self, command: list[str], **_: object) -> None:
             started.append(command)
 
-        def wait(self) -> int:
+        def wait(self, timeout: float) -> int:
             return 0
 
     monkeypatch.setenv("TMPDIR", str(tmp_path))
