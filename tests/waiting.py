@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 LIMIT = 300.0  # seconds; whatever takes them is stuck
+WORKFLOW_LIMIT = 3600.0  # the same of a workflow, or of a cluster of Ray
 Value = TypeVar("Value")
 
 

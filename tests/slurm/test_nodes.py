@@ -15,6 +15,7 @@ from frameworks import ray_cluster
 from system import subreaper
 from tests import needs
 from tests.slurm import daemons
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
 USES_BOTH_NODES = """
@@ -63,7 +64,7 @@ def queue(cluster: daemons.Cluster, script: Path, command: str, *options: str) -
 
 def ended(cluster: daemons.Cluster, job: str) -> str:
     """State of a job that has ended."""
-    deadline = time.monotonic() + 180
+    deadline = time.monotonic() + WORKFLOW_LIMIT
     while (state := cluster.jobs()[job]) in ("PENDING", "RUNNING", "COMPLETING"):
         assert time.monotonic() < deadline, cluster.logs()
         time.sleep(0.5)
@@ -110,7 +111,7 @@ def test_cancelled(running: daemons.Cluster, short: Path) -> None:
         "import ray, time\nray.init(log_to_driver=False)\nprint('WAITS', flush=True)\ntime.sleep(600)\n"
     )
     job, output = submit(running, script), short / "waits.py.out"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + WORKFLOW_LIMIT
     while not (output.exists() and "WAITS" in output.read_text()):
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.5)

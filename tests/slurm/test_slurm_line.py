@@ -22,6 +22,7 @@ from contracts import tables
 from tests import needs
 from tests.slurm import daemons
 from tests.slurm.small_workflow import flaky_sbatch
+from tests.waiting import WORKFLOW_LIMIT
 from tests.workflow import miniature
 
 pytestmark = [
@@ -88,7 +89,7 @@ def snakemake(project: Path, cluster: daemons.Cluster, *targets: str, **config: 
 
 def wait_for(process: subprocess.Popen[str], what: str, condition: Callable[[], object]) -> None:
     """Wait for a condition while a workflow runs."""
-    deadline = time.monotonic() + 600
+    deadline = time.monotonic() + WORKFLOW_LIMIT
     while not condition():
         if process.poll() is not None:
             raise AssertionError((what, process.stdout.read() if process.stdout else ""))

@@ -16,6 +16,7 @@ from contracts import tables
 from tests import needs
 from tests.contract import tiny_project
 from tests.slurm import daemons
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slurm_long, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
 STEPS = 3
@@ -40,7 +41,7 @@ def state_of(cluster: daemons.Cluster, project: Path, line: str, minutes: int) -
     command = ["sbatch", "--parsable", "--nodes=2", "--ntasks=2", "--cpus-per-task=2", f"--time={minutes}"]
     command += [f"--chdir={project}", f"--output={project}/job.out", "--wrap", f"srun -n1 -N1 {line}"]
     job = cluster.run(*command).strip()
-    deadline = time.monotonic() + 900
+    deadline = time.monotonic() + WORKFLOW_LIMIT
     while cluster.jobs()[job] in ("PENDING", "RUNNING", "COMPLETING"):
         assert time.monotonic() < deadline, (project / "job.out").read_text()[-3000:]
         time.sleep(1)

@@ -21,6 +21,7 @@ import pytest
 
 from contracts import tables
 from tests import needs
+from tests.waiting import WORKFLOW_LIMIT
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow]
@@ -54,7 +55,7 @@ def children(pid: int) -> list[int]:
 def kill_when(project: Path, target: str, ready: str, pattern: str) -> None:
     """Start the workflow, wait until `pattern` below the work folder holds `ready`, and kill everything at once."""
     process = miniature.start(project, target)
-    deadline = time.monotonic() + 600
+    deadline = time.monotonic() + WORKFLOW_LIMIT
     try:
         while not any(ready in file.read_text(errors="replace") for file in (project / "work").glob(pattern)):
             assert process.poll() is None, (
