@@ -77,6 +77,7 @@ SCRIPTS = [
     'V=$(echo "a b"); W=$(basename /x/y.sh .sh)-$(seq 2 | cat); train "$V" $V $W `echo q`; '
     'train "$(printf "%s=%d" k 3)"',
     'declare -A M=([lr]=1e-6 [n]=8); M[k]=v; train lr=${M[lr]} n=${M[n]} k=${M["k"]}',
+    "declare -A M=([a]='1e-6' [\"b\"]=\"8 9\" [c]=x\\ y); M[d]='z'; train ${M[a]} \"${M[b]}\" \"${M[c]}\" ${M[d]}",
     "set -- p q r; train $# $2 \"$@\"; shift; train $1 ${@:2}",
     "N=x; x=5; train ${!N} $((N + 1))",
     'N=x; if ! false && true || exit 3; then train ok; fi; [[ a < b && ! -z $N ]] && train and',

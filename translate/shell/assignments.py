@@ -50,7 +50,7 @@ def _array(state: State, expansion: Expansion, name: str, written: str, adds: bo
     if is_map or (isinstance(before, dict) and not isinstance(before, Gapped)):
         kept = dict(before) if adds and isinstance(before, dict) else {}
         return kept | {
-            expansion.one_word(pair[1]): expansion.text(pair[2])
+            expansion.one_word(pair[1]): expansion.one_word(pair[2])
             for pair in pairs if pair
         }  # fmt: skip
     elements = state.numbered(name) or {} if adds and before is not None else {}
