@@ -20,40 +20,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from frameworks import loopback, slurm_nodes
+from frameworks.ray_patience import WAIT_SECONDS
 from system import interruptible, private_folder
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
-WAIT_SECONDS = 600.0  # for all nodes to join; a network file system may take minutes to serve Ray's files
 LOOK_SECONDS = 1.0
-# How often a node asks for the head, every two seconds (ray/_private/utils.py). Ray's own 20 times end before a head on
-# a busy machine has started.
-PATIENCE = {"RAY_NUM_REDIS_GET_RETRIES": f"{WAIT_SECONDS / 2:.0f}"}
 
 
 def start_node(arguments: argparse.Namespace) -> None:
     """Run Ray on this node until it is ended; the step calls it on every node."""
     slurm_nodes.end_on_signals()
     rank, job = slurm_nodes.this_node()
-    command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    command = [sys.executable, "-m", "frameworks.ray_patience", "start", "--block", "--disable-usage-stats"]
     command += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
     os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
     # Another training may have Ray on this node, too, and the default ports are fixed.
-    agent, metrics, client = slurm_nodes.free_ports(3)
+    agent, metrics = slurm_nodes.free_ports(2)
     command += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
     if arguments.cpus:
         command.append(f"--num-cpus={arguments.cpus}")
     if rank == 0:
-        command += [
-            "--head",
-            f"--port={arguments.port}",
-            "--include-dashboard=false",
-            f"--temp-dir={arguments.scratch}",
-        ]
-        command.append(f"--ray-client-server-port={client}")
+        command += ["--head", f"--port={arguments.port}", "--include-dashboard=false"]
+        command.append(f"--temp-dir={arguments.scratch}")
     else:
         command.append(f"--address={job[0].address}:{arguments.port}")
-    process = subprocess.Popen(command, env={**os.environ, **PATIENCE}, stdin=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, text=True)
     try:
         sys.exit(interruptible.wait(process))
     finally:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from contracts.run_file import ROOT, Run, Stage
-from frameworks import loopback
+from frameworks import loopback, ray_patience
 from frameworks.run_settings import devices
 from recipes import model_tokens, rewards
 from system import gpu_locks, private_folder, toolchain
@@ -66,6 +66,7 @@ def ray_variables(run: Run, *folders: Path) -> dict[str, str]:
         # Ray's processes do not start where the trainer does
         "PYTHONPATH": loopback.python_path(*folders, *([loopback.STARTUP] if one_node else []), ROOT),
         **(loopback.ray_token() if one_node else {}),
+        **ray_patience.VARIABLES,
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_COLOR_PREFIX": "0",
         "RAY_DEDUP_LOGS": "0",

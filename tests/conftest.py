@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,3 +127,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         for line in skipped_tests.summary_lines(skipped):
             terminalreporter.write_line(line)
             skipped_tests.tell_ci(line)
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a short path, because paths of sockets are limited to 107 bytes."""
+    with tempfile.TemporaryDirectory(prefix="cz-", dir="/tmp") as folder:
+        yield Path(folder)

@@ -1,5 +1,6 @@
 """Python loads it at the start of every process of a training on one node: this folder is on PYTHONPATH."""
 
-from frameworks import loopback
+from frameworks import loopback, ray_patience
 
 loopback.keep_to_loopback()
+ray_patience.install()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -29,10 +27,3 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
         return cluster
 
     yield use
-
-
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder with a short path, because paths of sockets are limited to 107 bytes."""
-    with tempfile.TemporaryDirectory(prefix="cz-", dir="/tmp") as folder:
-        yield Path(folder)

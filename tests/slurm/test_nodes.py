@@ -11,7 +11,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
-from frameworks import ray_cluster
+from frameworks import ray_patience
 from system import subreaper
 from tests import needs
 from tests.slurm import daemons
@@ -81,9 +81,9 @@ def left_over(folder: Path) -> list[str]:
 
 def test_a_node_waits_for_the_head_as_long_as_the_launcher(running: daemons.Cluster) -> None:
     code = "from ray._private import ray_constants; print(ray_constants.NUM_REDIS_GET_RETRIES)"
-    environment = {**running.environment, **ray_cluster.PATIENCE}
+    environment = {**running.environment, **ray_patience.VARIABLES}
     times = subprocess.run([str(python("verl")), "-c", code], env=environment, capture_output=True, check=True).stdout
-    assert 2 * int(times) == ray_cluster.WAIT_SECONDS
+    assert 2 * int(times) == ray_patience.WAIT_SECONDS
 
 
 def test_a_command_uses_all_nodes_and_then_nothing_is_left(running: daemons.Cluster, short: Path) -> None:

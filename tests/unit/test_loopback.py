@@ -19,7 +19,7 @@ def loaded(folder: Path, **settings: str) -> set[str]:
 
 
 def test_it_loads_no_packages(tmp_path: Path) -> None:
-    """Ray starts a dozen processes and waits half a minute for them, so each must start quickly."""
+    """Ray starts a dozen processes and waits 15 seconds for some of them, so each must start quickly."""
     more = loaded(tmp_path, PYTHONPATH=loopback.python_path(loopback.STARTUP, ROOT)) - loaded(tmp_path)
     assert str(ROOT / "frameworks" / "loopback.py") in more
     assert not [file for file in more if "site-packages" in file]

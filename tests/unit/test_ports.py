@@ -69,5 +69,5 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
     with pytest.raises(SystemExit):
         ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=slurm_nodes.free_port(), scratch=tmp_path / "s"))
     ports = dict(word.split("=") for word in started[0] if "port=" in word)
-    assert {"--port", "--ray-client-server-port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*ports}
+    assert {"--port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*ports}
     assert len(set(ports.values())) == len(ports)
