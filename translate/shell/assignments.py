@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from translate.shell.expansion import Expansion, with_home
+from translate.shell.expansion import Expansion
 from translate.shell.scanning import raw_words
 from translate.shell.values import Gapped, State, Value, array_of, is_unknown, unknown
+from translate.shell.words import with_home
 
 
 def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) -> str:

@@ -12,7 +12,7 @@ from tree_sitter import Node
 from frameworks.command_parser import set_options
 from system.errors import UserError
 from translate.shell import programs
-from translate.shell.expansion import glob_pattern
+from translate.shell.patterns import glob_pattern
 from translate.shell.syntax import case, named, text_of
 from translate.shell.values import Ended, Left, Outcome, State, is_unknown, unknown_names
 

@@ -6,7 +6,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 
-from translate.shell.expansion import Expansion, glob_pattern, with_classes
+from translate.shell.expansion import Expansion
+from translate.shell.patterns import glob_pattern, with_classes
 from translate.shell.scanning import raw_words
 from translate.shell.values import Decision, as_written, is_unknown, unknown, unknown_names
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
 from translate.shell.arithmetic import Arithmetic
+from translate.shell.patterns import glob_pattern, trimmed
 from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
 from translate.shell.values import (
     WHITESPACE,
@@ -18,82 +19,16 @@ from translate.shell.values import (
     unknown,
     unknown_names,
 )
+from translate.shell.words import Fields, with_braces, with_home
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
 _LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
-_BRACES = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}'\"$`\s]*,[^{}'\"$`\s]*))\}")
-_MOST_BRACES = 10_000
 _ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r", "0": "\0"}
-_CLASSES = {
-    "digit": "0-9", "alpha": "a-zA-Z", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": " \t\n\r\f\v",
-    "blank": " \t", "xdigit": "0-9a-fA-F",
-}  # fmt: skip
-_NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
-_QUOTED = r"""\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 _BOTH = "'\""
 _DEFAULTS = ("-", "=", "+", "?")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
 )
-
-
-class Fields:
-    """The words that one word of the script becomes."""
-
-    def __init__(self) -> None:
-        """None yet."""
-        self.fields: list[str] = []
-        self.open = False  # whether the last field goes on
-
-    def add(self, text: str) -> None:
-        """Go on with the last field, or begin one."""
-        if self.open:
-            self.fields[-1] += text
-        else:
-            self.fields.append(text)
-        self.open = True
-
-    def split(self, text: str, separators: str) -> None:
-        """The same with what stands in no quotes: a separator ends a field, an unknown part does not."""
-        for piece in pieces(text):
-            if is_unknown(piece):
-                self.add(piece)
-                continue
-            for number, word in enumerate(split_words(piece, separators)):
-                self.open = self.open and number == 0
-                if word is not None:
-                    self.add(word)
-
-    def extend(self, arguments: list[str]) -> None:
-        """Each as a field; the first goes on with the last."""
-        for number, word in enumerate(arguments):
-            self.open = self.open and number == 0
-            self.add(word)
-
-
-def split_words(text: str, separators: str) -> list[str | None]:
-    """A text at the separators of IFS: whitespace together, another sign alone; None for nothing before or after it."""
-    white, signs = (
-        "".join(re.escape(sign) for sign in separators if (sign in WHITESPACE) == is_white)
-        for is_white in (True, False)
-    )
-    if not signs:
-        return [word or None for word in re.split(f"[{white}]+", text)] if white else [text]
-    around = f"[{white}]*" if white else ""
-    separator = f"{around}[{signs}]{around}" + (f"|[{white}]+" if white else "")
-    parts: list[str | None] = [*re.split(separator, text)]
-    if (first := re.match(separator, text)) and not first[0].strip(WHITESPACE):
-        parts[0] = None
-    return [*parts[:-1], parts[-1] or None]
-
-
-def with_home(word: str, is_assigned: bool = False) -> str:
-    """A word with `"$HOME"` for `~`: at its beginning, and in what is assigned after each colon, too."""
-    start = 0 if is_assigned else _NAME_BEFORE.match(word).end()  # type: ignore[union-attr]
-    home = r"(?:\A|(?<=:))(~)(?=[/:]|\Z)" if start or is_assigned else r"\A(~)(?=/|\Z)"
-    return word[:start] + re.sub(
-        rf"{_QUOTED}|{home}", lambda match: '"$HOME"' if match[1] else match[0], word[start:], flags=re.DOTALL
-    )
 
 
 class Expansion:
@@ -119,7 +54,7 @@ class Expansion:
 
     def fields(self, word: str) -> list[str]:
         """What one word becomes: none, one, or several."""
-        return [field for one in _braced(word) for field in self._fields(one)]
+        return [field for one in with_braces(word) for field in self._fields(one)]
 
     def _fields(self, word: str) -> list[str]:
         fields, position, word = Fields(), 0, with_home(word)
@@ -377,7 +312,7 @@ class Expansion:
         if is_unknown(value):
             return unknown(written)
         if match := re.match(r"(%%?|##?)(.*)\Z", rest, re.DOTALL):
-            return _trimmed(value, match[1], self.pattern(match[2]))
+            return trimmed(value, match[1], self.pattern(match[2]))
         if match := re.match(r"(//|/#|/%|/)((?:\\.|[^/\\])*)(?:/(.*))?\Z", rest, re.DOTALL):
             pattern = glob_pattern(self.pattern(match[2]), longest=True)
             anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
@@ -468,77 +403,5 @@ class _Numbers(MutableMapping[str, int]):
         return len(self.expansion.state.variables)
 
 
-def _braced(word: str) -> list[str]:
-    """`a{1..3}` and `a{b,c}` as the words that they stand for."""
-    match = next((one for one in _BRACES.finditer(word) if not _is_quoted(word, one.start())), None)
-    if match is None:
-        return [word]
-    if match[4] is not None:
-        options = match[4].split(",")
-    else:
-        first, last, by = int(match[1]), int(match[2]), abs(int(match[3] or 1)) or 1
-        if abs(last - first) // by > _MOST_BRACES:
-            return [word]
-        options = [str(n) for n in range(first, last + (1 if last >= first else -1), by if last >= first else -by)]
-    before, after = word[: match.start()], word[match.end() :]
-    return [one for option in options for one in _braced(f"{before}{option}{after}")]
-
-
-def _is_quoted(word: str, index: int) -> bool:
-    position = 0
-    while position < index:
-        letter = word[position]
-        end = closing_quote(word, position) if letter in "'\"" else position + 1
-        end = expansion_end(word, position) if letter in "$`" else end
-        end = position + 2 if letter == "\\" else end
-        if end > index:
-            return True
-        position = max(end, position + 1)
-    return False
-
-
 def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text, flags=re.DOTALL)
-
-
-def _trimmed(value: str, sign: str, pattern: str) -> str:
-    """Without the shortest or longest beginning (#, ##) or end (%, %%) that matches."""
-    wanted = re.compile(glob_pattern(pattern, longest=True), re.DOTALL)
-    cuts = range(len(value) + 1)
-    if sign[0] == "#":
-        fitting = [cut for cut in cuts if wanted.fullmatch(value[:cut])]
-        return value[(fitting[0] if sign == "#" else fitting[-1]) :] if fitting else value
-    fitting = [cut for cut in cuts if wanted.fullmatch(value[cut:])]
-    return value[: (fitting[-1] if sign == "%" else fitting[0])] if fitting else value
-
-
-def with_classes(pattern: str) -> str:
-    """A pattern with `[:digit:]` and its like, which Python does not know, as their letters."""
-    return re.sub(r"\[:(\w+):\]", lambda match: _CLASSES.get(match[1], match[0]), pattern)
-
-
-def glob_pattern(pattern: str, longest: bool = False) -> str:
-    """A shell pattern as a regular expression."""
-    result, position, pattern = list[str](), 0, with_classes(pattern)
-    while position < len(pattern):
-        letter = pattern[position]
-        position += 1
-        if letter == "*":
-            result.append(".*" if longest else ".*?")
-        elif letter == "?":
-            result.append(".")
-        elif letter == "[" and (end := pattern.find("]", position + 1)) > 0:
-            chosen = pattern[position:end]
-            result.append(f"[{'^' + chosen[1:] if chosen[:1] in ('!', '^') else chosen}]")
-            position = end + 1
-        elif letter == "\\" and position < len(pattern):
-            result.append(re.escape(pattern[position]))
-            position += 1
-        else:
-            result.append(re.escape(letter))
-    return "".join(result)
-
-
-def written_words(arguments: list[str]) -> list[str]:
-    """Words without the marks of what is unknown."""
-    return [as_written(word) for word in arguments]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from translate.shell.expansion import Expansion, split_words
+from translate.shell.expansion import Expansion
 from translate.shell.values import WHITESPACE, Outcome, State, unknown
+from translate.shell.words import split_words
 
 _WITH_VALUE = {"read": "adinNptu", "mapfile": "dnOsuCc"}
 
