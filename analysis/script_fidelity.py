@@ -33,7 +33,8 @@ from typing import Any, NamedTuple
 from analysis.reference import SCRIPTS
 from contracts.run_file import Run
 from frameworks import command_parser
-from frameworks.command_parser import CommandParser, Reading
+from frameworks.command_parser import CommandParser
+from frameworks.command_reading import Reading
 from frameworks.earlier_releases import chosen_release, defaults_then
 from frameworks.run_settings import values
 from system.errors import UserError

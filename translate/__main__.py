@@ -22,7 +22,8 @@ from typing import Any
 
 from contracts.run_file import SCALES, framework_names
 from frameworks import command_parser
-from frameworks.command_parser import CommandParser, Reading
+from frameworks.command_parser import CommandParser
+from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.earlier_releases import changed_defaults, chosen_release, defaults_then
 from recipes.runs import load_run

@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from frameworks.command_parser import CommandParser, Reading
+from frameworks.command_parser import CommandParser
+from frameworks.command_reading import Reading
 from translate.rendering import GROUPS, Rendering, as_run
 from translate.translation import same_value
 

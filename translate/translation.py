@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any
 
 from contracts.schema_keys import run_keys
-from frameworks.command_parser import FOLDER, CommandParser, Reading, set_options
+from frameworks.command_parser import FOLDER, CommandParser, set_options
+from frameworks.command_reading import Reading
 from frameworks.release_defaults import storable_settings, yaml_value
 from system.errors import UserError
 from system.yaml_files import read_yaml

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from frameworks import command_parser
-from frameworks.command_parser import Reading
+from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.openrlhf import command as openrlhf
 from frameworks.openrlhf import objective

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import Reading, ScriptCommand, options, set_options
+from frameworks.command_parser import ScriptCommand, options, set_options
+from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
 from system.errors import UserError

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from frameworks import command_parser
-from frameworks.command_parser import Reading, ScriptCommand, value_of_text
+from frameworks.command_parser import ScriptCommand, value_of_text
+from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.verl import command as verl
 from frameworks.verl import objective

@@ -1,0 +1,121 @@
+"""What a command or a text of settings says, under keys of run files; see command_parser.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from system.errors import UserError
+
+
+@dataclass
+class Reading:
+    """What a text says, under keys."""
+
+    stated: dict[str, Any]  # by setting, under today's name
+    defaults: Mapping[str, Any]  # by setting
+    common: dict[str, Any] = field(default_factory=dict)  # by key
+    settings: dict[str, tuple[str, ...]] = field(default_factory=dict)  # that each key comes from
+    reasons: dict[str, str] = field(default_factory=dict)  # by setting: why it cannot be expressed
+    idle: dict[str, str] = field(default_factory=dict)  # by setting: why it has no effect
+    deciding: set[str] = field(default_factory=set)  # settings whose values decided what was noted
+
+    def get(self, setting: str) -> Any:
+        """The stated value, or the default, also for null; raises UserError for a value of another kind than that."""
+        value, default = self._value(setting), self.defaults.get(setting)
+        if isinstance(default, list) and default and all(type(part) in (int, float) for part in default):
+            return self.numbers(setting, len(default))
+        if isinstance(default, str) and isinstance(value, list | dict):
+            raise UserError(f"{setting} should be one word, but is '{value}'; correct it", code="not-a-word")
+        return value
+
+    def numbers(self, setting: str, count: int) -> Any:
+        """So many numbers, or None; raises UserError for anything else."""
+        value = self._value(setting)
+        numeric = isinstance(value, list) and [type(part) in (int, float) for part in value] == [True] * count
+        if value is not None and not numeric:
+            raise UserError(f"{setting} should be {count} numbers, but is '{value}'; correct it", code="not-a-number")
+        return value
+
+    def number(self, setting: str) -> Any:
+        """The same, of a setting that is calculated with; raises UserError for a text or a list."""
+        value = self._value(setting)
+        if isinstance(value, str | list | dict):
+            variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", str(value))
+            output = "write what it prints in its place" if re.search(r"\$\(|`", str(value)) else "correct it"
+            remedy = f"add --set {variable[1]}=NUMBER" if variable else output
+            raise UserError(
+                f"{setting} should be a number, but is '{value}'; {remedy}",
+                code="not-a-number",
+                setting=setting,
+                variable=variable[1] if variable else None,
+            )
+        return value
+
+    def _value(self, setting: str) -> Any:
+        self.deciding.add(setting)
+        stated = self.stated.get(setting)
+        return self.defaults.get(setting) if stated is None else stated
+
+    def note(self, key: str, value: Any, *settings: str) -> None:
+        """Note a value of a key and the settings that it comes from; None means that there is no such thing."""
+        self.deciding.update(settings)
+        for name in settings:
+            if self.stated.get(name) is value and type(self.defaults.get(name)) in (int, float):
+                self.number(name)
+        if value is not None:
+            self.common[key], self.settings[key] = value, settings
+
+    def note_all(self, key: str, settings: Sequence[str]) -> None:
+        """The same of a key that is in several settings, such as those of policy and critic; the first decides."""
+        value = self.get(settings[0])
+        self.note(key, value, *settings)
+        for name in settings[1:]:
+            if name in self.stated and self.stated[name] != value:
+                self.reasons[name] = f"run files have one value for this and {settings[0]}, which is {value}"
+
+    def note_stated(self, key: str, setting: str) -> None:
+        """The same of a setting whose default has no meaning elsewhere."""
+        if setting in self.stated:
+            self.note(key, self.stated[setting], setting)
+
+    def note_choice(self, key: str, setting: str, known: Mapping[Any, str], value: Any = None) -> None:
+        """The same of a choice, by today's name if it is given; one that is not known has no key."""
+        value = self.get(setting) if value is None else value
+        if value in known.values():
+            self.note(key, next(ours for ours, theirs in known.items() if theirs == value), setting)
+        elif setting in self.stated:
+            self.reasons[setting] = f"'{value}' has no counterpart"
+
+    def note_changed(self, settings_of_keys: Mapping[str, str]) -> None:
+        """Note each key whose setting has another value than by default."""
+        for key, setting in settings_of_keys.items():
+            if (value := self.get(setting)) != self.defaults.get(setting):
+                self.note(key, value, setting)
+
+    def note_batch(self, step: float, update: float, group: float, settings: Sequence[str]) -> None:
+        """Note the batch, which every framework counts in its own units.
+
+        Args:
+            step: completions that a step samples.
+            update: completions behind an update of the weights.
+            group: completions per prompt.
+            settings: that they come from.
+
+        Raises:
+            UserError: an update is no whole number of prompts.
+        """
+        if update > step:  # earlier releases made one update of what there was
+            update = step
+        for unit, size in (("a step", step), ("an update", update)):
+            if not group or size % group or not size:
+                raise UserError(
+                    f"{unit} of {size:g} completions is no whole number of prompts with {group:g} completions each "
+                    f"({', '.join(settings)}); correct the batch, or say with --gpus how many GPUs train",
+                    code="batch-does-not-divide",
+                )
+        self.note("batch.prompts_per_step", int(step // group), *settings)
+        self.note("batch.prompts_per_update", int(update // group), *settings)
+        self.note("batch.samples_per_prompt", int(group), settings[0])
