@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import resource
+import select
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -147,12 +148,12 @@ def message(error: BaseException) -> str | None:
 
 def _output_is_closed() -> bool:
     """Whether standard output goes to a program that has ended, such as `head`; nothing more is written to it then."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+    output, poll = sys.stdout.fileno(), select.poll()
+    poll.register(output, select.POLLOUT)
+    closed = any(event & select.POLLERR for _, event in poll.poll(0))
+    if closed:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return closed
 
 
 def run_command(main: Callable[[], None]) -> None:
