@@ -5,7 +5,7 @@ frameworks/key_meanings.yaml. frameworks/<name>/command_parser.py holds the fram
 command_parser.yaml its tables:
 
 release    name and version
-renamed    names of earlier releases; a name with a star stands for all below it
+renamed    names of earlier releases; a star stands for all below a name; of two new names the second is the critic's
 implied    switches of earlier releases, with what they set today
 chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
@@ -37,7 +37,7 @@ from frameworks.command_settings import Flags
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
-_CONSTANTS = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
+_CONSTANTS = {"true": True, "false": False, "null": None}  # in any case, as Hydra and argparse's users have them
 
 
 def set_options(names: Sequence[str]) -> str:
@@ -66,6 +66,7 @@ class CommandParser(ABC):
     unconverted: ClassVar[Mapping[str, str]]  # by key, the setting that has the key's value as it is
     one_to_one: ClassVar[Mapping[str, Sequence[str]]]  # by key, the table of command.py
     extra: ClassVar[Mapping[str, str]]  # of the keys `more.…`, which run files do not have, those that are one setting
+    policy: ClassVar[str] = ""  # the beginning of the policy's settings, in whose place a critic's have `critic.`
 
     # By the framework's name, the name in objectives.yaml: every estimator of advantages and policy loss it has.
     estimators: ClassVar[Mapping[str, str]]
@@ -109,15 +110,26 @@ class CommandParser(ABC):
         groups = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
         return frozenset(names), groups
 
-    def todays_name(self, name: str) -> str:
-        """A setting's name in the pinned release, of one that an earlier release may have called otherwise."""
-        renamed: dict[str, str] = self.tables["renamed"]
+    def todays_names(self, name: str, settings: Mapping[str, Any]) -> list[str]:
+        """A setting's names in the pinned release, of one that an earlier release may have called otherwise.
+
+        Args:
+            name: of the setting.
+            settings: of the text, by the names that it uses.
+        """
+        renamed: dict[str, str | list[str]] = self.tables["renamed"]
         if name in renamed:
-            return renamed[name]
+            new = renamed[name]
+            return [new] if isinstance(new, str) else new if self.has_critic(settings) else new[:1]
         for pattern, new in renamed.items():
-            if pattern.endswith(".*") and name.startswith(pattern[:-1]):
-                return new[:-1] + name.removeprefix(pattern[:-1])
-        return name
+            if pattern.endswith(".*") and isinstance(new, str) and name.startswith(pattern[:-1]):
+                return [new[:-1] + name.removeprefix(pattern[:-1])]
+        return [name]
+
+    def has_critic(self, settings: Mapping[str, Any]) -> bool:
+        """Whether what a text sets trains a critic."""
+        del settings
+        return "ppo" in self.algorithms
 
     def is_machine(self, name: str) -> bool:
         """Whether a setting concerns the machine alone."""
@@ -155,8 +167,14 @@ class CommandParser(ABC):
         return adapter.load(self.framework).command.stated_settings(run, stage)
 
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
-        """The settings of the keys `more.…`, with the key of each."""
-        return {setting: (common[key], key) for key, setting in self.extra.items() if key in common}
+        """The settings of the keys `more.…`, with the key of each; a critic has the policy's, or its own."""
+        flags: Flags = {}
+        for key, setting in self.extra.items():
+            if key in common:
+                flags[setting] = (common[key], key)
+                if self.policy and setting.startswith(self.policy) and common["algorithm"] == "ppo":
+                    flags["critic." + setting.removeprefix(self.policy)] = (common[key], key)
+        return flags
 
     def as_arguments(self, flags: Flags) -> list[str]:
         """Settings as words of a command line."""
@@ -226,15 +244,25 @@ def value_of_text(text: str) -> Any:
             return kind(text)
         except ValueError:
             pass
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
     if not text.startswith(("[", "{", "'", '"')):
         return text
     try:
-        value = yaml.safe_load(text)
+        return _value_of_yaml(yaml.load(text, yaml.BaseLoader))
     except yaml.YAMLError:
         return text
-    return [value_of_text(str(item)) for item in value] if isinstance(value, list) else value
+
+
+def _value_of_yaml(content: Any) -> Any:
+    """What is written in brackets, whose parts are texts; a text in quotes remains one."""
+    if isinstance(content, list):
+        return [_value_of_part(part) for part in content]
+    return {name: _value_of_part(part) for name, part in content.items()} if isinstance(content, dict) else content
+
+
+def _value_of_part(part: Any) -> Any:
+    return value_of_text(part) if isinstance(part, str) else _value_of_yaml(part)
 
 
 def load(framework: str) -> CommandParser:

@@ -31,6 +31,11 @@ class Reading:
             raise UserError(f"{setting} should be one word, but is '{value}'; correct it", code="not-a-word")
         return value
 
+    def one_or_many(self, setting: str) -> list[str]:
+        """The words of a setting that takes any number of them."""
+        value = self._value(setting)
+        return [str(part) for part in (value if isinstance(value, list) else [value])]
+
     def numbers(self, setting: str, count: int) -> Any:
         """So many numbers, or None; raises UserError for anything else."""
         value = self._value(setting)
@@ -43,8 +48,9 @@ class Reading:
         """The same, of a setting that is calculated with; raises UserError for a text or a list."""
         value = self._value(setting)
         if isinstance(value, str | list | dict):
-            variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", str(value))
-            output = "write what it prints in its place" if re.search(r"\$\(|`", str(value)) else "correct it"
+            of_shell = re.sub(r"\$\{\w+\.[^}]*\}", "", str(value))  # without what Hydra fills in
+            variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", of_shell)
+            output = "write what it prints in its place" if re.search(r"\$\(|`", of_shell) else "correct it"
             remedy = f"add --set {variable[1]}=NUMBER" if variable else output
             raise UserError(
                 f"{setting} should be a number, but is '{value}'; {remedy}",
@@ -69,12 +75,45 @@ class Reading:
             self.common[key], self.settings[key] = value, settings
 
     def note_all(self, key: str, settings: Sequence[str]) -> None:
-        """The same of a key that is in several settings, such as those of policy and critic; the first decides."""
+        """The same of a key that is in several settings, such as those of policy and critic; the first decides.
+
+        What a critic has otherwise, also by default, is a key of its own, `more.critic_…`.
+        """
         value = self.get(settings[0])
-        self.note(key, value, *settings)
-        for name in settings[1:]:
-            if name in self.stated and self.stated[name] != value:
+        others = [name for name in settings[1:] if self.get(name) not in (value, None)]
+        self.note(key, value, *(name for name in settings if name not in others))
+        for name in others:
+            if name.startswith("critic."):
+                self.note(f"more.critic_{key.rpartition('.')[2]}", self.get(name), name)
+            elif name in self.stated:
                 self.reasons[name] = f"run files have one value for this and {settings[0]}, which is {value}"
+
+    def note_schedules(self, schedules: Mapping[str, tuple[Any, Any]], name: str, end: str) -> None:
+        """Note how the learning rate changes, of the policy and, where it does otherwise, of the critic.
+
+        Args:
+            schedules: by the group of their settings, the policy's first: the schedule, and where it ends as a share.
+            name: of the schedule's setting in its group.
+            end: of that of the share.
+        """
+        (policy, own), *critics = schedules.items()
+        same = [policy, *(critic for critic, other in critics if other == own)]
+        self.note("optimizer.schedule", own[0], *(f"{group}.{name}" for group in same))
+        self.note("more.min_lr_ratio", own[1], *(f"{group}.{end}" for group in same))
+        for critic, other in critics:
+            if critic not in same:
+                self.note("more.critic_schedule", other[0], f"{critic}.{name}")
+                self.note("more.critic_min_lr_ratio", other[1], f"{critic}.{end}")
+
+    def note_betas(self, policy: str, critic: str | None) -> None:
+        """Note Adam's betas, of two settings that hold both each; the critic's alone where they are others."""
+        first, second = self.get(policy)
+        shared = [critic] if critic and self.get(critic) == [first, second] else []
+        self.note("optimizer.adam_beta2", second, policy, *shared)
+        if first != 0.9:
+            self.note("more.adam_beta1", first, policy)
+        if critic and self.get(critic) != [0.9, second]:
+            self.note("more.critic_adam_betas", self.get(critic), critic)
 
     def note_stated(self, key: str, setting: str) -> None:
         """The same of a setting whose default has no meaning elsewhere."""

@@ -10,7 +10,7 @@ import yaml
 from frameworks.command_parser import CommandParser
 from frameworks.command_reading import Reading
 from translate.rendering import GROUPS, Rendering, as_run
-from translate.translation import same_value
+from translate.translation import key_meanings, same_value
 
 WHOLE = ("model", "steps")  # keys without a group
 
@@ -49,6 +49,10 @@ def as_run_file(source: CommandParser, reading: Reading, labels: Mapping[str, li
         reason = reading.reasons.get(name)
         if name not in native and (reason or name not in with_key):
             left_out += [f"# Not in a run file: {text}{f': {reason}' if reason else ''}" for text in texts]
+    left_out += [
+        f"# Not in a run file: {key_meanings()[key]}: {reading.common[key]}, a default of {source.tables['release']}"
+        for key, names in reading.settings.items() if key.startswith("more.critic_") and not labels.keys() & names
+    ]  # fmt: skip
     left_out += [f"# {key}: {note}" for key, note in rendering.notes.items()]
     missing = [name for name in ("dataset", "steps") if name not in values]
     head = (

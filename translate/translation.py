@@ -64,7 +64,7 @@ def todays_settings(parser: CommandParser, settings: Mapping[str, Any]) -> list[
     implied, chosen = parser.tables["implied"], parser.tables.get("chosen", {})
     return [
         (name, value, chosen.get(name, {}).get(str(value)) or (implied.get(name) if value else None)
-         or {parser.todays_name(name): value})
+         or dict.fromkeys(parser.todays_names(name, settings), value))
         for name, value in sorted(settings.items(), key=lambda item: item[0] in chosen)
     ]  # fmt: skip
 
@@ -278,7 +278,12 @@ def outdated_entries(parser: CommandParser, released: Mapping[str, Any]) -> list
         or not (parser.is_machine(name) or same_value(known[name], stated[name]))
     ]  # fmt: skip
     names = [
-        *(new for old, new in parser.tables["renamed"].items() if not old.endswith(".*")),
+        *(
+            name
+            for old, new in parser.tables["renamed"].items()
+            if not old.endswith(".*")
+            for name in ([new] if isinstance(new, str) else new)
+        ),
         *(name for implied in parser.tables["implied"].values() for name in implied),
         *parser.unconverted.values(),
     ]

@@ -25,7 +25,7 @@ def update_settings(
     lines: dict[str, Line] = {}
     gone = parser.tables.get("gone", {})
     todays = todays_settings(parser, settings)
-    summed = _sums(parser, todays)
+    summed = _sums(parser, todays, earlier)
     all_names = list(dict.fromkeys(new for _, _, now in todays for new in now))
     for name, value, now in todays:
         if name.startswith(EXPORTED):
@@ -70,12 +70,13 @@ def update_settings(
 
 
 def _sums(
-    parser: CommandParser, todays: Sequence[tuple[str, Any, Mapping[str, Any]]]
+    parser: CommandParser, todays: Sequence[tuple[str, Any, Mapping[str, Any]]], earlier: Mapping[str, Any]
 ) -> dict[str, tuple[float, list[str]]]:
     """By setting of today, the sum of those of a text that it stands for, and their names; where all are numbers."""
     stated = {new: meant for _, _, now in todays for new, meant in now.items()}
+    values = {**earlier, **stated}
     table: dict[str, list[str]] = parser.tables.get("sums", {})
     return {
-        name: (sum(stated[part] for part in parts), parts) for name, parts in table.items()
-        if name not in stated and all(isinstance(stated.get(part), int | float) for part in parts)
+        name: (sum(values[part] for part in parts), parts) for name, parts in table.items()
+        if name not in stated and all(isinstance(values.get(part), int | float) for part in parts)
     }  # fmt: skip

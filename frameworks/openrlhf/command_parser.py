@@ -41,11 +41,23 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     not_in_command: ClassVar = {
         "rollout.top_k": "OpenRLHF has no setting for it; a run file's is set by frameworks/openrlhf/sampling_agent.py",
     }
+    policy = "actor."
     extra: ClassVar = {
         "more.adam_epsilon": "actor.adam.eps",
         "more.min_lr_ratio": "actor.min_lr_ratio",
         "more.max_samples": "data.max_samples",
+        "more.critic_schedule": "critic.lr_scheduler",
+        "more.critic_min_lr_ratio": "critic.min_lr_ratio",
+        "more.critic_warmup_ratio": "critic.lr_warmup_ratio",
+        "more.critic_weight_decay": "critic.adam.weight_decay",
+        "more.critic_max_grad_norm": "critic.max_norm",
+        "more.critic_adam_betas": "critic.adam.betas",
     }
+
+    def has_critic(self, settings: Mapping[str, Any]) -> bool:
+        """See CommandParser."""
+        name = "algo.advantage.estimator"
+        return bool(settings.get(name, settings.get("advantage_estimator", self.defaults[name])) == "gae")
 
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
@@ -56,6 +68,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             kept = [target for target in targets if ppo or not target.startswith("critic.")]
             if (
                 not key.startswith("batch.")
+                and key != "optimizer.schedule"
                 and kept
                 and (ppo or key not in ("objective.gamma", "objective.gae_lambda"))
             ):
@@ -69,22 +82,16 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         _read_objective(reading, ppo)
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
-                value = reading.get(name)
-                one = key == "lora.target_modules" and not isinstance(value, list)
-                reading.note(key, [str(value)] if one else value, name, LORA["lora.r"])
+                value = reading.one_or_many(name) if key == "lora.target_modules" else reading.get(name)
+                reading.note(key, value, name, LORA["lora.r"])
         if not ppo:
             reading.idle |= {
                 one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
             }
-        beta1, beta2 = reading.get("actor.adam.betas")
-        reading.note("optimizer.adam_beta2", beta2, "actor.adam.betas", *["critic.adam.betas"] * ppo)
-        if beta1 != openrlhf.ADAM_BETA1:
-            reading.note("more.adam_beta1", beta1, "actor.adam.betas")
+        reading.note_betas("actor.adam.betas", "critic.adam.betas" if ppo else None)
         reading.note_changed({"more.adam_epsilon": "actor.adam.eps"})
-        if "min_lr" in str(reading.get("actor.lr_scheduler")):
-            reading.note(
-                "more.min_lr_ratio", reading.get("actor.min_lr_ratio"), "actor.min_lr_ratio", "actor.lr_scheduler"
-            )
+        schedules = {part: _schedule(reading, part) for part in ("actor", *["critic"] * ppo)}
+        reading.note_schedules(schedules, "lr_scheduler", "min_lr_ratio")
         if (frozen := reading.number("critic.freezing_steps")) >= 0:
             reading.note("optimizer.critic_warmup_steps", frozen + 1, "critic.freezing_steps")
 
@@ -99,6 +106,12 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.95)]
             flags["actor.adam.betas"] = (betas, "more.adam_beta1")
         return flags
+
+
+def _schedule(reading: Reading, part: str) -> tuple[str, float | None]:
+    """How a part's learning rate changes, and where it ends."""
+    name = str(reading.get(f"{part}.lr_scheduler"))
+    return name, reading.get(f"{part}.min_lr_ratio") if "min_lr" in name else None
 
 
 def _read_advantages(reading: Reading) -> bool:
@@ -147,8 +160,8 @@ def _read_sampling(reading: Reading) -> None:
     longest, both, prompt = "rollout.max_new_tokens", "data.max_len", "prompt_max_len"
     if reading.get(longest) is None:
         reading.note("rollout.max_response_tokens", reading.get(both), both)  # the release's: what the prompt leaves
-    elif prompt in reading.stated:
-        reading.note("rollout.max_prompt_tokens", reading.get(prompt), prompt)
+    elif (limit := reading.get(prompt)) is not None:  # an earlier release's
+        reading.note("rollout.max_prompt_tokens", limit, prompt)
     elif (rest := reading.number(both) - reading.number(longest)) > 0:
         reading.note("rollout.max_prompt_tokens", rest, both, longest)
     reading.note("epochs", reading.get("train.num_episodes"), "train.num_episodes")
@@ -157,8 +170,11 @@ def _read_sampling(reading: Reading) -> None:
     if (every := reading.number("ckpt.save_steps")) > 0:
         reading.note("checkpoints", every, "ckpt.save_steps")
     name = "algo.advantage.is_correction_level"
-    reading.note_choice("objective.sampler_correction", name, openrlhf.CORRECTIONS)
     mode, bounds, gate = (f"algo.advantage.is_correction_{part}" for part in ("mode", "threshold", "gating"))
+    if reading.get(name) != "off" and reading.get("actor.policy_loss_type") == "gspo":
+        reading.reasons |= dict.fromkeys((name, mode, bounds, gate), objective.CORRECTED_GSPO)
+        return
+    reading.note_choice("objective.sampler_correction", name, openrlhf.CORRECTIONS)
     if reading.get(name) == "off":
         reading.idle |= dict.fromkeys((mode, bounds, gate), f"it has no effect while {name} is off")
         return
@@ -171,13 +187,18 @@ def _read_sampling(reading: Reading) -> None:
 
 
 def _read_objective(reading: Reading, ppo: bool) -> None:
-    reading.note_choice("objective.loss_aggregation", "actor.loss_agg_mode", objective.AGGREGATIONS)
+    loss, mean = "actor.policy_loss_type", "actor.loss_agg_mode"
+    if reading.get(loss) == "gspo":
+        reading.note("objective.loss_aggregation", objective.MEAN_OF_GSPO, loss)
+        reading.idle[mean] = "it has no effect with gspo"
+    else:
+        reading.note_choice("objective.loss_aggregation", mean, objective.AGGREGATIONS)
     if (band := reading.numbers("actor.eps_clip_low_high", 2)) is not None:
         reading.note("objective.clip_ratio", band[0], "actor.eps_clip_low_high")
         if band[0] != band[1]:
             reading.note("objective.clip_ratio_high", band[1], "actor.eps_clip_low_high")
-    if reading.get("actor.policy_loss_type") != objective.LOSSES["ppo"]:
-        reading.note_choice("objective.policy_loss", "actor.policy_loss_type", objective.LOSSES)
+    if reading.get(loss) != objective.LOSSES["ppo"]:
+        reading.note_choice("objective.policy_loss", loss, objective.LOSSES)
     buffer, penalty, again = (
         "reward.overlong_buffer_len",
         "reward.overlong_penalty_factor",

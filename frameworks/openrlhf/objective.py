@@ -12,6 +12,8 @@ ESTIMATORS = {"group": "group_norm", "none": "dr_grpo"}  # of GRPO
 NAMED_ESTIMATORS = {name: name for name in ("reinforce", "reinforce_baseline", "rloo", "flash_reinforce")}
 NEED_GROUPS = ("group_norm", "dr_grpo", "reinforce_baseline", "rloo")
 LOSSES = {"ppo": "ppo", "gspo": "gspo"}
+MEAN_OF_GSPO = "completion_mean"  # whatever loss_agg_mode says
+CORRECTED_GSPO = "with gspo the correction puts the sampler's probabilities in the place of the old ones"
 
 
 def state(flags: CommandSettings, keys: dict[str, Any]) -> None:
@@ -55,6 +57,11 @@ def _state_by_name(flags: CommandSettings, keys: dict[str, Any]) -> None:
     if loss := keys.get("objective.policy_loss"):
         kind = choose(flags.run, "OpenRLHF", "objective.policy_loss", loss, LOSSES)
         flags.state("actor.policy_loss_type", kind, "objective.policy_loss")
+    if loss == "gspo" and (mean := keys.get("objective.loss_aggregation", MEAN_OF_GSPO)) != MEAN_OF_GSPO:
+        text = f": OpenRLHF's gspo has {MEAN_OF_GSPO}, not {mean}"
+        raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
+    if loss == "gspo" and keys.get("objective.sampler_correction", "none") != "none":
+        raise refuse(flags.run, "objective.sampler_correction", f": {CORRECTED_GSPO}", "settings-conflict")
     if high := keys.get("objective.clip_ratio_high"):
         flags.state(
             "actor.eps_clip_low_high", [keys.get("objective.clip_ratio", 0.2), high], "objective.clip_ratio_high"

@@ -237,6 +237,9 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
         raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
     for name, value in own.items():
         flags.state(name, value, "objective.policy_loss")
+    if loss == "cispo" and keys.get("objective.clip_ratio", 1) < 1:
+        text = ": TRL's cispo has no lower bound; write 1.0"
+        raise refuse(flags.run, "objective.clip_ratio", text, "settings-conflict")
     if loss == "cispo":  # TRL names the largest ratio itself, and takes epsilon for it where it is not stated
         high = keys.get("objective.clip_ratio_high", keys.get("objective.clip_ratio", 0.2))
         flags.state("epsilon_high", 1 + high, "objective.clip_ratio_high")

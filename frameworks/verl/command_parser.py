@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +19,15 @@ from frameworks.verl import objective
 from frameworks.verl.objective import CORRECTION
 from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
 
+LOSS = f"{ACTOR}.policy_loss.loss_mode"
+REMOVAL = "~"  # before a setting that Hydra is to take out
+INTERPOLATION = re.compile(r"(?<!\\)\$\{(\w+(?:\.\w+)+)\}")
+MOST_INTERPOLATIONS = 5  # one in another
+CRITIC_SCHEDULES = {
+    "constant": 0.0,
+    "cosine": 0.0,
+    "cosine_with_min_lr": 0.1,
+}  # with the end that is meant if none is stated
 BATCH = (
     f"{ROLLOUT}.n", "data.train_batch_size", f"{ACTOR}.ppo_mini_batch_size",
 )  # fmt: skip
@@ -43,7 +53,7 @@ ADDED = (
     "critic.optim.override_optimizer_config.", f"{ACTOR}.fsdp_config.mixed_precision.",
     f"{REF}.fsdp_config.mixed_precision.", "critic.fsdp.mixed_precision.",
 )  # fmt: skip
-MIN_LR_RATIO = "actor_rollout_ref.actor.optim.min_lr_ratio"
+POLICY = "actor_rollout_ref.actor"
 
 
 class VerlCommandParser(command_parser.CommandParser):
@@ -63,19 +73,35 @@ class VerlCommandParser(command_parser.CommandParser):
         **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},
     }  # fmt: skip
     losses: ClassVar = {theirs: ours for ours, theirs in objective.LOSSES.items()}
+    policy = f"{POLICY}."
     extra: ClassVar = {
-        "more.min_lr_ratio": MIN_LR_RATIO,
+        "more.min_lr_ratio": f"{POLICY}.optim.min_lr_ratio",
+        "more.warmup_steps": f"{POLICY}.optim.lr_warmup_steps",
         "more.max_samples": "data.train_max_samples",
+        "more.critic_warmup_ratio": "critic.optim.lr_warmup_steps_ratio",
+        "more.critic_weight_decay": "critic.optim.weight_decay",
+        "more.critic_max_grad_norm": "critic.optim.clip_grad",
+        "more.critic_adam_betas": "critic.optim.betas",
     }
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
-        """See CommandParser."""
+        """See CommandParser; a group that is stated as a whole is so many settings, and a removal (~) is one itself."""
         flags = {f"--{name}": value for name, value in super().settings_of_command(command, folder).items()}
-        pairs = [word.partition("=") for word in command.arguments if not word.startswith("-") and "=" in word]
-        return flags | {name.lstrip("+~"): value_of_text(text) for name, _, text in pairs}
+        pairs = [word.partition("=") for word in command.arguments if not word.startswith("-")]
+        stated = [
+            [(name, text)] if name.startswith(REMOVAL) else _leaves(name.lstrip("+"), value_of_text(text))
+            for name, equals, text in pairs if equals or name.startswith(REMOVAL)
+        ]  # fmt: skip
+        return flags | dict(chain(*stated))
+
+    def has_critic(self, settings: Mapping[str, Any]) -> bool:
+        """See CommandParser."""
+        name = "algorithm.adv_estimator"
+        return bool(settings.get(name, self.defaults[name]) == "gae")
 
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
+        _resolve(reading)
         ppo = _read_algorithm(reading)
         gpus = _read_hardware(reading)
         _read_batch(reading, gpus)
@@ -87,9 +113,8 @@ class VerlCommandParser(command_parser.CommandParser):
         _read_objective(reading, ppo)
         if reading.get(LORA["lora.r"]):
             for key, name in LORA.items():
-                value = reading.get(name)
-                one = key == "lora.target_modules" and not isinstance(value, list)
-                reading.note(key, [str(value)] if one else value, name, LORA["lora.r"])
+                value = reading.one_or_many(name) if key == "lora.target_modules" else reading.get(name)
+                reading.note(key, value, name, LORA["lora.r"])
             reading.note("lora.dropout", 0.0, LORA["lora.r"])
 
     def own_values(self, common: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -107,6 +132,9 @@ class VerlCommandParser(command_parser.CommandParser):
 
     def name_in_command(self, name: str, stated: Collection[str]) -> str | None:
         """See CommandParser; a setting in a group that is empty by default is added, which Hydra writes with a +."""
+        if name.startswith(REMOVAL):
+            removed = f"{name.lstrip(REMOVAL)}."
+            return name if any(f"{one}.".startswith(removed) for one in self.defaults) else None
         parts, engine, known = name.split("."), self.engine_of(stated), dict(self.defaults)
         if engine:
             known |= self.engines[engine]["has"]
@@ -139,19 +167,43 @@ class VerlCommandParser(command_parser.CommandParser):
 
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
-        flags = super().extra_settings(common)
-        if "more.warmup_steps" in common:
-            for part in ("actor_rollout_ref.actor", *["critic"] * (common["algorithm"] == "ppo")):
-                flags[f"{part}.optim.lr_warmup_steps"] = (common["more.warmup_steps"], "more.warmup_steps")
+        flags, schedule = super().extra_settings(common), common.get("more.critic_schedule")
         if "more.adam_beta1" in common:
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.999)]
             flags[f"{ACTOR}.optim.betas"] = (betas, "more.adam_beta1")
+        if schedule in CRITIC_SCHEDULES:
+            lowest = common.get("more.critic_min_lr_ratio", CRITIC_SCHEDULES[schedule])
+            flags["critic.optim.lr_scheduler_type"] = (schedule.removesuffix("_with_min_lr"), "more.critic_schedule")
+            flags["critic.optim.min_lr_ratio"] = (lowest, "more.critic_min_lr_ratio")
         return flags
 
     def as_arguments(self, flags: Flags) -> list[str]:
-        """See CommandParser; without quotes where Hydra needs none."""
-        plain_text = re.compile(r"='(?!true'|false'|null')([A-Za-z][\w./-]*)'\Z")
-        return [plain_text.sub(r"=\1", override) for override in super().as_arguments(flags)]
+        """See CommandParser; without quotes where Hydra needs none, and with what a shell or Hydra is to fill in."""
+        plain_text = re.compile(r"='(?!true'|false'|null')([A-Za-z][\w./-]*|\$\{\w+(\.\w+)+\})'\Z")
+        stated = {name: value for name, value in flags.items() if not name.startswith(REMOVAL)}
+        overrides = [override.replace(r"\${", "${") for override in super().as_arguments(stated)]
+        removed = [f"{name}={text}" if text else name for name, (text, _) in flags.items() if name.startswith(REMOVAL)]
+        return removed + [plain_text.sub(r"=\1", override) for override in overrides]
+
+
+def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A setting, or those of the group that is stated in its place."""
+    if not isinstance(value, dict) or not value:
+        return [(name, value)]
+    return [leaf for part, inner in value.items() for leaf in _leaves(f"{name}.{part}", inner)]
+
+
+def _resolve(reading: Reading) -> None:
+    """Put the values of other settings in the place of `${…}`, which Hydra would; what is not known stays."""
+
+    def value_of(match: re.Match[str]) -> str:
+        value = reading.stated.get(match[1], reading.defaults.get(match[1], match[0]))
+        return value if isinstance(value, str) else json.dumps(value)
+
+    for _ in range(MOST_INTERPOLATIONS):
+        for name, value in reading.stated.items():
+            if isinstance(value, str) and INTERPOLATION.search(value):
+                reading.stated[name] = value_of_text(INTERPOLATION.sub(value_of, value))
 
 
 def _read_algorithm(reading: Reading) -> bool:
@@ -201,28 +253,16 @@ def _read_batch(reading: Reading, gpus: int) -> None:
 
 
 def _read_optimizer(reading: Reading, ppo: bool) -> None:
-    trained = ("actor_rollout_ref.actor", "critic") if ppo else ("actor_rollout_ref.actor",)
-    schedules = [f"{part}.optim.lr_scheduler_type" for part in trained]
-    reading.note_all("optimizer.schedule", schedules)
-    if reading.get(schedules[0]) == "cosine" and (lowest := reading.get(MIN_LR_RATIO)):
-        reading.note("optimizer.schedule", "cosine_with_min_lr", *schedules)
-        reading.note("more.min_lr_ratio", lowest, MIN_LR_RATIO)
-    betas = reading.get(f"{ACTOR}.optim.betas")
-    reading.note("optimizer.adam_beta2", betas[1], f"{ACTOR}.optim.betas")
-    if betas[0] != 0.9:
-        reading.note("more.adam_beta1", betas[0], f"{ACTOR}.optim.betas")
+    trained = [f"{part}.optim" for part in (POLICY, *["critic"] * ppo)]
+    schedules = {part: _schedule(reading, part) for part in trained}
+    reading.note_schedules(schedules, "lr_scheduler_type", "min_lr_ratio")
+    reading.note_betas(f"{POLICY}.optim.betas", "critic.optim.betas" if ppo else None)
     steps = reading.number("trainer.total_training_steps")
     if steps:
         reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
     else:
         reading.note("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
-    warmup, ratio = ([f"{part}.optim.lr_warmup_steps{end}" for part in trained] for end in ("", "_ratio"))
-    if (count := reading.number(warmup[0])) is None or count <= 0:
-        reading.note_all("optimizer.warmup_ratio", ratio)
-    elif steps:
-        reading.note("optimizer.warmup_ratio", count / steps, *warmup, *ratio)
-    else:
-        reading.note("more.warmup_steps", count, *warmup, *ratio)
+    _read_warmup(reading, trained, steps)
     if ppo and (frozen := reading.number("trainer.critic_warmup")):
         reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
     if (every := reading.number("trainer.save_freq")) > 0:
@@ -233,8 +273,38 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
         reading.note("rollout.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
 
 
-def _read_objective(reading: Reading, ppo: bool) -> None:
+def _schedule(reading: Reading, part: str) -> tuple[str, float | None]:
+    """How a part's learning rate changes, and where it ends."""
+    name, lowest = reading.get(f"{part}.lr_scheduler_type"), reading.get(f"{part}.min_lr_ratio")
+    return ("cosine_with_min_lr", lowest) if name == "cosine" and lowest else (name, None)
+
+
+def _read_warmup(reading: Reading, trained: Sequence[str], steps: float | None) -> None:
+    """The warm-up of the policy and, where it is another, of the critic: a share, or steps of nobody knows how many."""
+
+    def warmup(part: str) -> tuple[str, float]:
+        count = reading.number(f"{part}.lr_warmup_steps")
+        if count is None or count <= 0:
+            return "warmup_ratio", reading.get(f"{part}.lr_warmup_steps_ratio")
+        return ("warmup_ratio", count / steps) if steps else ("warmup_steps", count)
+
+    (name, value), *others = parts = [warmup(part) for part in trained]
+    same = [part for part, own in zip(trained, parts, strict=True) if own == parts[0]]
+    settings = [f"{part}.lr_warmup_steps{end}" for part in same for end in ("", "_ratio")]
+    reading.note(f"{'optimizer' if name == 'warmup_ratio' else 'more'}.{name}", value, *settings)
+    for name, value in others:
+        if (name, value) != parts[0]:
+            settings = [f"critic.optim.lr_warmup_steps{end}" for end in ("", "_ratio")]
+            reading.note(f"more.critic_{name}", value, *settings)
+
+
+def _read_mean(reading: Reading, loss: str | None) -> None:
+    """How token losses are averaged; some losses have a mean of their own."""
     mode, length = f"{ACTOR}.loss_agg_mode", f"{ACTOR}.loss_scale_factor"
+    if loss in objective.OWN_MEAN:
+        reading.note("objective.loss_aggregation", objective.OWN_MEAN[loss], LOSS)
+        reading.idle |= dict.fromkeys((mode, length), f"it has no effect with {loss}")
+        return
     reading.note_choice("objective.loss_aggregation", mode, objective.AGGREGATIONS)
     if reading.get(mode) == objective.AGGREGATIONS["max_length_mean"]:
         reading.note("objective.loss_length", reading.stated.get(length), length)
@@ -242,16 +312,29 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
             reading.reasons[mode] = "verl divides by the longest completion of a forward pass, others by a constant"
     elif length in reading.stated:
         reading.idle[length] = "it has no effect with this mean"
+
+
+def _read_clips(reading: Reading, loss: str | None) -> None:
+    """The bounds of the ratio."""
     names = [f"{ACTOR}.clip_ratio{end}" for end in ("", "_low", "_high")]
     low, high = (reading.stated.get(name, reading.get(names[0])) for name in names[1:])
-    reading.note("objective.clip_ratio", low, *names[: 3 if low == high else 2])
-    if low != high:
-        reading.note("objective.clip_ratio_high", high, names[2])
+    shared = low == high and loss != "cispo"  # others have its upper bound alone
+    reading.note("objective.clip_ratio", low, *names[: 3 if shared else 2])
+    if not shared:
+        reading.note("objective.clip_ratio_high", high, names[2] if low != high else names[0])
     bound = reading.number(f"{ACTOR}.clip_ratio_c")
-    reading.note("objective.dual_clip", bound if bound < objective.NO_DUAL_CLIP else None, f"{ACTOR}.clip_ratio_c")
-    loss = f"{ACTOR}.policy_loss.loss_mode"
-    if reading.get(loss) != objective.LOSSES["ppo"]:
-        reading.note_choice("objective.policy_loss", loss, objective.LOSSES)
+    if loss is not None and loss not in objective.DUAL_CLIPPED:
+        reading.idle[f"{ACTOR}.clip_ratio_c"] = f"it has no effect with {loss}"
+    elif bound < objective.NO_DUAL_CLIP:
+        reading.note("objective.dual_clip", bound, f"{ACTOR}.clip_ratio_c")
+
+
+def _read_objective(reading: Reading, ppo: bool) -> None:
+    loss = {theirs: ours for ours, theirs in objective.LOSSES.items()}.get(reading.get(LOSS))
+    _read_mean(reading, loss)
+    _read_clips(reading, loss)
+    if loss != "ppo":
+        reading.note_choice("objective.policy_loss", LOSS, objective.LOSSES)
     if not ppo:
         name = "algorithm.norm_adv_by_std_in_grpo"
         if "objective.estimator" not in reading.common:
@@ -280,7 +363,7 @@ def _read_correction(reading: Reading) -> None:
         low, _, high = str(reading.get(bound)).rpartition("_")
         reading.note("objective.correction_form", "mask" if low else "truncate", bound, level)
         reading.note("objective.correction_high", value_of_text(high), bound, level)
-        reading.note("objective.correction_low", value_of_text(low) if low else None, bound)
+        reading.note("objective.correction_low", value_of_text(low) if low else 0.0, bound)
     if reading.get(kept) is None:
         reading.idle[band] = f"it has no effect without {kept}"
 

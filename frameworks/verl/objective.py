@@ -21,6 +21,8 @@ LOSSES = {
     "dppo_kl": "dppo_kl", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "geo_mean": "geo_mean", "dro": "dro",
     "bypass_mode": "bypass_mode",
 }  # fmt: skip
+OWN_MEAN = {"sapo": "completion_mean", "geo_mean": "completion_mean"}  # whatever loss_agg_mode says
+DUAL_CLIPPED = ("ppo", "dppo_tv", "dppo_kl", "bypass_mode")  # the losses that read clip_ratio_c
 CORRECTION = "algorithm.rollout_correction"
 OVERLONG = "reward.reward_kwargs.overlong_buffer_cfg"
 AGGREGATIONS = {
@@ -49,9 +51,7 @@ def advantage_estimator(run: Run, keys: dict[str, Any]) -> str:
 
 def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
     """How token losses are made, averaged and bounded, and rewards are scaled."""
-    if loss := keys.get("objective.policy_loss"):
-        mode = choose(flags.run, "verl", "objective.policy_loss", loss, LOSSES)
-        flags.state(f"{ACTOR}.policy_loss.loss_mode", mode, "objective.policy_loss")
+    _state_policy_loss(flags, keys)
     if mean := keys.get("objective.loss_aggregation"):
         mode = choose(flags.run, "verl", "objective.loss_aggregation", mean, AGGREGATIONS)
         flags.state(f"{ACTOR}.loss_agg_mode", mode, "objective.loss_aggregation")
@@ -62,9 +62,13 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
         raise refuse(
             flags.run, "objective.loss_length", " needs loss_aggregation: max_length_mean", "settings-conflict"
         )
-    if "objective.dual_clip" not in keys:
+    if "objective.dual_clip" not in keys and keys.get("objective.policy_loss", "ppo") in DUAL_CLIPPED:
         flags.state(f"{ACTOR}.clip_ratio_c", NO_DUAL_CLIP, "objective.dual_clip")
-    if (scale := keys.get("objective.scale_rewards", "running")) != "running":
+    scale = keys.get("objective.scale_rewards", "running")
+    if flags.run.algorithm == "ppo" and "objective.scale_rewards" in keys:
+        text = ": verl always divides the advantages of a critic by the batch's std; remove it"
+        raise refuse(flags.run, "objective.scale_rewards", text, "value-not-in-framework")
+    if scale != "running":
         by_std = choose(flags.run, "verl", "objective.scale_rewards", scale, {"group": True, "none": False})
         flags.state("algorithm.norm_adv_by_std_in_grpo", by_std, "objective.scale_rewards")
     if keys.get("objective.dynamic_sampling"):
@@ -74,6 +78,23 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
         flags.state("algorithm.filter_groups.metric", metric, "objective.dynamic_sampling")
     _state_overlong(flags, keys)
     _state_correction(flags, keys)
+
+
+def _state_policy_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
+    """The policy loss; what it does not read is refused."""
+    loss = keys.get("objective.policy_loss", "ppo")
+    mode, mean = (
+        choose(flags.run, "verl", "objective.policy_loss", loss, LOSSES),
+        keys.get("objective.loss_aggregation"),
+    )
+    if mean and mean != OWN_MEAN.get(loss, mean):
+        text = f": verl's {loss} has {OWN_MEAN[loss]}, not {mean}"
+        raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
+    if "objective.dual_clip" in keys and loss not in DUAL_CLIPPED:
+        text = f": verl's {loss} has no such bound; remove it"
+        raise refuse(flags.run, "objective.dual_clip", text, "settings-conflict")
+    if "objective.policy_loss" in keys:
+        flags.state(f"{ACTOR}.policy_loss.loss_mode", mode, "objective.policy_loss")
 
 
 def _state_overlong(flags: CommandSettings, keys: dict[str, Any]) -> None:

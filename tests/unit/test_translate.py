@@ -593,10 +593,12 @@ def test_the_settings_of_2026_are_translated() -> None:
     openrlhf = run_command(RECIPE_2026, "verl", "openrlhf")
     for setting in (
         "--actor.eps_clip_low_high 0.2 0.28", "--actor.policy_loss_type gspo", "--algo.dynamic_filtering_enable",
-        "--reward.overlong_buffer_len 4096", "--algo.advantage.is_correction_level token",
-        "--algo.advantage.is_correction_threshold 0.5 2.0",
+        "--reward.overlong_buffer_len 4096", "with gspo the correction puts the sampler's probabilities",
     ):  # fmt: skip
         assert setting in openrlhf, setting
+    of_ppo = run_command(RECIPE_2026.replace("loss_mode=gspo", "loss_mode=vanilla"), "verl", "openrlhf")
+    for setting in ("is_correction_level token", "is_correction_threshold 0.5 2.0"):
+        assert f"--algo.advantage.{setting}" in of_ppo, setting
     trl = run_command(RECIPE_2026, "verl", "trl")
     for setting in (
         "--epsilon_high 0.28", "--top_k 50", "--importance_sampling_level sequence",

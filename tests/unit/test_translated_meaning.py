@@ -1,0 +1,182 @@
+"""What a setting means in its own framework decides what becomes of it, also where two frameworks name it alike."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.run_file import ROOT
+from frameworks import command_parser
+from frameworks.command_parser import value_of_text
+from translate.__main__ import translated_page
+from translate.settings_of_text import settings_of_text
+
+VERL = (
+    "python3 -m verl.trainer.main_ppo data.train_batch_size=64 actor_rollout_ref.actor.ppo_mini_batch_size=64 "
+    "trainer.n_gpus_per_node=4 actor_rollout_ref.rollout.n=4 "
+)
+GROUPS = VERL + "algorithm.adv_estimator=grpo "
+OPENRLHF = (
+    "python3 -m openrlhf.cli.train_ppo_ray --rollout.batch_size 64 --train.batch_size 64 --actor.num_gpus_per_node 4 "
+    "--rollout.n_samples_per_prompt 4 --train.colocate_all "
+)
+GROUP_NORM = OPENRLHF + "--algo.advantage.estimator group_norm "
+TRL = (
+    "trl grpo --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 8 "
+    "--gradient_accumulation_steps 4 "
+)
+ACTOR = "actor_rollout_ref.actor"
+OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
+
+
+def page(text: str, source: str, target: str, release: str | None = None) -> str:
+    options: dict[str, Any] = {
+        "gpus": None,
+        "variables": [],
+        "number": None,
+        "scale": "full",
+        "stage": 1,
+        "check": False,
+    }
+    return translated_page(argparse.Namespace(text=text, source=source, target=target, release=release, **options))
+
+
+def settings_of(printed: str, framework: str) -> dict[str, Any]:
+    return settings_of_text(command_parser.load(framework), printed, Path(), {}, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"),
+    [("FALSE", False), ("True", True), ("NULL", None), ("None", "None"), ("[null, 1e-6, no]", [None, 1e-6, "no"]),
+     ("{a: 1, b: {c: x}}", {"a": 1, "b": {"c": "x"}}), ("'1e-6'", "1e-6"), ("[1", "[1")],
+)  # fmt: skip
+def test_a_word_is_what_the_framework_s_own_parser_makes_of_it(text: str, truth: Any) -> None:
+    assert value_of_text(text) == truth and type(value_of_text(text)) is type(truth)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "wanted"),
+    [
+        ("verl", "openrlhf", VERL + f"{ACTOR}.optim.clip_grad=0.5 {ACTOR}.optim.weight_decay=0.1 "
+         f"{ACTOR}.optim.betas=[0.8,0.99] {ACTOR}.optim.lr_warmup_steps_ratio=0.1 "
+         f"{ACTOR}.optim.lr_scheduler_type=cosine",
+         {"actor.max_norm": 0.5, "critic.adam.weight_decay": 0.01, "critic.lr_warmup_ratio": 0.0,
+          "critic.lr_scheduler": "constant", "actor.lr_scheduler": "cosine", "critic.adam.betas": [0.9, 0.999]}),
+        ("verl", "openrlhf", VERL + f"{ACTOR}.optim.lr_scheduler_type=cosine critic.optim.lr_scheduler_type=cosine "
+         f"{ACTOR}.optim.min_lr_ratio=0.2 critic.optim.min_lr_ratio=0.2 "
+         "trainer.total_training_steps=100 critic.optim.lr_warmup_steps=20",
+         {"actor.lr_scheduler": None, "critic.lr_scheduler": None,
+          "actor.min_lr_ratio": 0.2, "critic.min_lr_ratio": 0.2,
+          "actor.lr_warmup_ratio": 0.0, "critic.lr_warmup_ratio": 0.2}),
+        ("openrlhf", "verl",
+         OPENRLHF + "--actor.max_norm 0.5 --actor.lr_warmup_ratio 0.2 --actor.lr_scheduler constant",
+         {f"{ACTOR}.optim.clip_grad": 0.5, "critic.optim.clip_grad": None, f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.2,
+          "critic.optim.lr_warmup_steps_ratio": 0.03, "critic.optim.lr_scheduler_type": "cosine",
+          "critic.optim.min_lr_ratio": 0.1}),
+        ("openrlhf", "verl", OLD, {"critic.optim.clip_grad": 0.5, f"{ACTOR}.optim.clip_grad": 0.5,
+                                   "critic.optim.lr_warmup_steps_ratio": 0.1}),
+        ("openrlhf", "openrlhf", OLD, {"critic.max_norm": 0.5, "critic.adam.weight_decay": 0.01,
+                                       "critic.lr_warmup_ratio": 0.1, "critic.adam.betas": [0.9, 0.99]}),
+        ("openrlhf", "openrlhf", OLD + "--advantage_estimator rloo", {"actor.max_norm": 0.5, "critic.max_norm": None}),
+    ],
+)  # fmt: skip
+def test_a_critic_keeps_its_own_settings_and_defaults(
+    source: str, target: str, text: str, wanted: dict[str, Any]
+) -> None:
+    printed = settings_of(page(text, source, target), target)
+    assert {name: printed.get(name) for name in wanted} == wanted
+
+
+def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
+    printed = page(VERL + f"{ACTOR}.optim.clip_grad=0.5", "verl", "run-file")
+    assert "max_grad_norm: 0.5" in printed and "the critic's largest gradient norm: 1.0" in printed
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text", "wanted", "listed"),
+    [
+        # verl's gspo, cispo and sapo do not read every bound and mean; OpenRLHF's gspo has one mean.
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=gspo", {"delta": None}, ""),
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=vanilla", {"delta": 3.0}, ""),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=gspo", {"actor.dual_clip": None},
+         "OpenRLHF's gspo has completion_mean"),
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo {ACTOR}.clip_ratio=0.3",
+         {"epsilon": None, "epsilon_high": 1.3}, "TRL's cispo has no lower bound"),
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.loss_agg_mode=token-mean",
+         {"loss_type": "sapo"}, "it has no effect with sapo"),
+        ("trl", "verl", TRL + "--importance_sampling_level sequence --delta 4",
+         {f"{ACTOR}.clip_ratio_c": None, f"{ACTOR}.policy_loss.loss_mode": "gspo"}, "verl's gspo has no such bound"),
+        ("trl", "openrlhf", TRL + "--importance_sampling_level sequence", {"actor.policy_loss_type": "gspo"},
+         "OpenRLHF's gspo has completion_mean"),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.policy_loss_type gspo",
+         {f"{ACTOR}.loss_agg_mode": "seq-mean-token-mean"}, ""),
+        ("openrlhf", "trl", GROUP_NORM + "--actor.policy_loss_type gspo --algo.advantage.is_correction_level token",
+         {"loss_type": "grpo", "vllm_importance_sampling_correction": False}, "in the place of the old ones"),
+        # Weights that are cut from above alone have no lower bound.
+        ("verl", "openrlhf", GROUPS + "algorithm.rollout_correction.rollout_is=token",
+         {"algo.advantage.is_correction_threshold": [0.0, 2.0]}, ""),
+        ("openrlhf", "verl", OPENRLHF + "--algo.advantage.no_std_norm", {"algorithm.norm_adv_by_std_in_grpo": None},
+         "verl always divides the advantages of a critic"),
+        ("openrlhf", "trl", GROUP_NORM + "--ds.lora.rank 8 --ds.lora.target_modules q_proj v_proj",
+         {"lora_target_modules": ["q_proj", "v_proj"]}, ""),
+        # Hydra: truth values in any case, groups as a whole, settings taken out, values of other settings.
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.use_kl_loss=FALSE algorithm.norm_adv_by_std_in_grpo=FALSE",
+         {"algo.kl.init_coef": 0.0, "algo.kl.use_loss": None, "algo.advantage.estimator": "dr_grpo"}, ""),
+        ("verl", "openrlhf", GROUPS + "+reward.reward_kwargs.overlong_buffer_cfg='{enable: True, len: 40}'",
+         {"reward.overlong_buffer_len": 40}, ""),
+        ("verl", "openrlhf", GROUPS + "~trainer.logger", {}, "~trainer.logger=, because Hydra takes this out"),
+        ("verl", "openrlhf", GROUPS + "~data.seed=3", {"train.seed": None}, "~data.seed=3, because Hydra takes this"),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.optim.weight_decay='${{critic.optim.lr}}' critic.optim.lr=0.2",
+         {"actor.adam.weight_decay": 0.2}, ""),
+    ],
+)  # fmt: skip
+def test_a_setting_is_translated_by_what_it_does(
+    source: str, target: str, text: str, wanted: dict[str, Any], listed: str
+) -> None:
+    text_of_page = page(text, source, target)
+    printed = settings_of(text_of_page, target)
+    assert {name: printed.get(name) for name in wanted} == wanted and listed in text_of_page
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["~trainer.logger", "~data.seed=3", "~algorithm.kl_ctrl", "data.seed='${oc.env:SEED,3}'", "x.y.z=$A",
+     f"{ACTOR}.kl_loss_coef='${{algorithm.kl_ctrl.kl_coef}}'", "trainer.logger='ck/${trainer.project_name}'"],
+)  # fmt: skip
+def test_what_hydra_or_a_shell_is_to_fill_in_stays_as_it_is_in_verl(override: str) -> None:
+    printed = page(GROUPS + override, "verl", "verl")
+    before, after = (settings_of(text, "verl") for text in (GROUPS + override, printed))
+    name = next(name for name in before if name not in settings_of(GROUPS, "verl"))
+    assert str(after.get(name, "left out")).strip("'") == str(before[name]) or f"{name}={before[name]}: no" in printed
+
+
+@pytest.mark.parametrize("path", ["$HOME/m", "${HOME}/m"])
+def test_a_shell_fills_in_the_variables_of_a_path(path: str) -> None:
+    printed = page(GROUPS + f"actor_rollout_ref.model.path={path}", "verl", "verl")
+    script = printed.rpartition("\n")[0] + '\nprintf "%s\\n" "${settings[@]}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env={"HOME": "/h"})
+    assert "actor_rollout_ref.model.path='/h/m'" in done.stdout.split("\n")
+
+
+@pytest.mark.parametrize("target", ["verl", "openrlhf"])
+@pytest.mark.parametrize("release", ["0.5.5", "0.8.0", "0.9.0"])
+def test_limits_of_earlier_releases_are_known(target: str, release: str) -> None:
+    text = "python3 -m openrlhf.cli.train_ppo_ray --advantage_estimator rloo --n_samples_per_prompt 4"
+    printed = settings_of(page(f"{text} --generate_max_len 4096", "openrlhf", target, release), target)
+    if target == "verl":
+        assert (printed["data.max_prompt_length"], printed["data.max_response_length"]) == (1024, 4096)
+    else:
+        assert (printed["data.max_len"], printed["rollout.max_new_tokens"]) == (5120, 4096)
+
+
+def test_a_reader_that_closes_the_output_gets_no_traceback() -> None:
+    command = [sys.executable, "-m", "translate", "--from", "verl", "--to", "openrlhf", VERL]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()  # before it has written a page
+        assert process.stderr.read() == "" and process.wait(timeout=3600) == 1
