@@ -11,7 +11,7 @@ when    only runs with these settings rely on it: `algorithm`, or names such as 
 in `no_effect`, is new, and could change runs as a flipped default does.
 
 `python -m frameworks.release_defaults NAME`, in the framework's environment, writes its released_settings.json, and
-released_engines.json of a framework whose parser_check.py has `engines`.
+released_engines.json or released_types.json of a framework whose parser_check.py has `engines` or `types`.
 """
 
 from __future__ import annotations
@@ -132,7 +132,9 @@ def stored_releases(framework: str) -> dict[str, dict[str, Any]]:
     parser = adapter.load(framework).parser
     engines: dict[str, dict[str, Any]] = getattr(parser, "engines", dict)()
     of_engines = {name: {**parts, "has": storable_settings(parts["has"])} for name, parts in engines.items()}
-    return {"settings": storable_settings(parser.defaults()), **({"engines": of_engines} if engines else {})}
+    types: dict[str, Any] = getattr(parser, "types", dict)()
+    more = {"engines": of_engines, "types": types}
+    return {"settings": storable_settings(parser.defaults()), **{name: part for name, part in more.items() if part}}
 
 
 def storable_settings(released: Mapping[str, Any]) -> dict[str, Any]:

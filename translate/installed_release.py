@@ -9,6 +9,7 @@ unknown     settings that can make up an objective and that no list of ours know
 outdated    what command_parser.yaml says of the release and is not so
 objectives  estimators and losses that the release registers
 engines     as released_engines.json has them; null for a framework without
+types       as released_types.json has them; null for a framework without
 settings    those whose default changed since released_settings.json, those that are new, and those that are gone
 """
 
@@ -41,6 +42,7 @@ def differences(framework: str) -> dict[str, Any]:
         "outdated": translation.outdated_entries(tables, released),
         "objectives": parser.objectives(),
         "engines": stored.get("engines"),
+        "types": stored.get("types"),
         "settings": changed_settings(recorded, stored["settings"], tables.is_machine),
     }
 

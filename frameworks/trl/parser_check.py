@@ -58,6 +58,18 @@ def defaults() -> dict[str, Any]:
     return {action.dest: action.default for action in reversed(actions) if action.option_strings}
 
 
+def types() -> dict[str, str]:
+    """What TRL's script takes for each flag: the type of its value, or `list of` those of its values."""
+    from trl.scripts import grpo
+
+    return {action.dest: _type(action) for action in reversed(grpo.make_parser()._actions) if action.type}
+
+
+def _type(action: argparse.Action) -> str:
+    name = "str" if action.choices else str(getattr(action.type, "__name__", action.type))
+    return {"string_to_bool": "bool"}.get(name, f"list of {name}" if action.nargs == "+" else name)
+
+
 def objectives() -> dict[str, list[str]]:
     """The losses that TRL's trainer knows: it has no registry, but compares `loss_type` with each name."""
     from trl import GRPOTrainer

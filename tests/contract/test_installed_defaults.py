@@ -29,6 +29,11 @@ COMMANDS = ROOT / "tests" / "unit" / "cases" / "translate"
 FRAMEWORKS = frameworks_with("command_parser")
 
 
+def stored_types(framework: str) -> dict[str, str] | None:
+    file = command_parser.FOLDER / framework / "released_types.json"
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str) -> None:
     done = subprocess.run(
@@ -43,9 +48,9 @@ def test_the_installed_release_has_the_defaults_that_runs_rely_on(framework: str
     assert not drifts, f"frameworks/{framework}/defaults.yaml: " + "; ".join(drifts)
     assert not untrue, f"frameworks/{framework}/command_parser.yaml: " + "; ".join(untrue)
     parser, formulas = command_parser.load(framework), read_yaml(ROOT / "frameworks" / "objectives.yaml")
-    assert not changed and engines == getattr(parser, "engines", None), (
-        f"python -m frameworks.release_defaults {framework} is to be run"
-    )
+    assert (
+        not changed and engines == getattr(parser, "engines", None) and released["types"] == stored_types(framework)
+    ), f"python -m frameworks.release_defaults {framework} is to be run"
     for kind, named in (("estimators", parser.estimators), ("losses", parser.losses)):
         assert set(objectives[kind]) == set(named), f"{framework}'s {kind} are {objectives[kind]}"
         assert set(named.values()) <= formulas[kind].keys()
