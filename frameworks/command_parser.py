@@ -149,6 +149,11 @@ class CommandParser(ABC):
         del folder
         return options(command.arguments)
 
+    def settings_of_file(self, content: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
+        """The same of a YAML configuration that is the whole text."""
+        del folder
+        return {str(name): value for name, value in content.items()}
+
     @abstractmethod
     def read(self, reading: Reading) -> None:
         """Note what the settings mean, under keys."""
@@ -204,6 +209,11 @@ class CommandParser(ABC):
         """Settings that a command with others has to state today, with their values."""
         del stated
         return dict(self.tables.get("needed", {}))
+
+    def why_not_in_command(self, name: str, value: Any) -> str | None:
+        """Why no command can state a value of a text; None if one can."""
+        del name, value
+        return None
 
     def is_launcher(self, name: str) -> bool:
         """Whether a setting belongs to the words before the framework's own settings."""

@@ -73,7 +73,7 @@ def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str
             raise
         content = None
     if isinstance(content, dict):
-        return {str(name): value for name, value in content.items()}
+        return parser.settings_of_file(content, folder)
     arguments = script_commands.plain_words(text)
     if not arguments or not all(map(_is_setting, arguments[:1])) or not _are_settings(arguments):
         return {}

@@ -42,6 +42,9 @@ def update_settings(
                 reason = first_reason(parser.tables["cannot"], name) if name.startswith("--") else None
                 otherwise = f"no setting of {parser.tables['release']}, by this name"
                 translation.unknown.append((text, f"{reason or otherwise}; left out"))
+            elif why := parser.why_not_in_command(new, meant):
+                if meant is not None or parser.defaults[new] is not None:
+                    translation.unknown.append((text, f"{why}; left out"))
             elif new == name or new not in settings:
                 lines[written] = Line(written, meant, "", "" if new == name else text)
                 flags[written] = (meant, new)

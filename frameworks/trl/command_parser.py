@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from frameworks.command_parser import ScriptCommand, options, set_options
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
+from frameworks.trl import typed_values
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
@@ -49,11 +51,18 @@ class TRLCommandParser(command_parser.CommandParser):
         "more.adam_epsilon": "adam_epsilon",
     }
 
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """By setting, also under names of earlier releases, its type; a truth value may be one of earlier releases."""
+        kinds = typed_values.types()
+        earlier = {name: kinds[new] for name, new in self.tables["renamed"].items()}
+        return earlier | kinds | dict.fromkeys(self.tables["chosen"], typed_values.WAS_TRUTH)
+
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
         """See CommandParser; accelerate's have a prefix."""
-        own = _options(command.arguments)
+        own = typed_values.settings_of_options(typed_values.options_of(command.arguments), self.kinds)
         if "config" in own:
-            own = read_yaml(_find(str(own.pop("config")), folder)) | own
+            own = self.settings_of_file(read_yaml(_find(str(own.pop("config")), folder)), folder) | own
         launched = _options(command.launcher)
         if file := launched.get("config_file"):
             content = read_yaml(_find(str(file), folder))
@@ -62,8 +71,14 @@ class TRLCommandParser(command_parser.CommandParser):
             launched["num_processes"] = launched["nproc_per_node"] * launched.get("nnodes", 1)
         return {OF_ACCELERATE + name: value for name, value in launched.items()} | own
 
+    def settings_of_file(self, content: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
+        """See CommandParser."""
+        del folder
+        return {str(name): typed_values.of_file(value, self.kinds.get(str(name))) for name, value in content.items()}
+
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
+        typed_values.refuse_other_types(reading.stated, self.kinds)
         reading.note("algorithm", "grpo")
         for key, flag in trl.FLAGS.items():
             if key.startswith(SIMPLE):
@@ -102,6 +117,10 @@ class TRLCommandParser(command_parser.CommandParser):
     def is_launcher(self, name: str) -> bool:
         """See CommandParser."""
         return name.startswith(OF_ACCELERATE)
+
+    def why_not_in_command(self, name: str, value: Any) -> str | None:
+        """See CommandParser."""
+        return typed_values.why_not_in_command(name, value)
 
     def launcher_of_text(self, settings: Mapping[str, Any]) -> list[str]:
         """See CommandParser; what accelerate's configuration file says is left to it."""

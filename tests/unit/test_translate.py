@@ -413,6 +413,7 @@ CALCULATED = ("save", "clip", "warm", "step", "epoch", "batch", "lora", "max_sam
 REFUSALS = (
     "not-a-number",
     "not-a-word",
+    "not-a-truth-value",
     "batch-does-not-divide",
     "one-completion-per-prompt",
     "too-few-gpus",
