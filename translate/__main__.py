@@ -95,6 +95,8 @@ def translated_page(arguments: argparse.Namespace) -> str:
     if arguments.target != framework:  # today's release gets the script's own words
         refuse_open(reading, settings.left_open)
     open_line = _about_left_open(settings.left_open)
+    if arguments.target != framework:
+        open_line += _about_processes(source, settings)
     if arguments.target == RUN_FILE:
         return "".join(f"# {line}\n" for line in open_line) + as_run_file(source, reading, labels)
     target = command_parser.load(arguments.target)
@@ -122,6 +124,13 @@ def _about_left_open(left_open: Sequence[str]) -> list[str]:
     takes_arguments = any(part[1:].isdigit() for part in left_open)
     none = ", and --set 1= that the script has no arguments" if takes_arguments else ""
     return [f"Left open by the text: {', '.join(left_open)}. --set NAME=VALUE says one{none}."]
+
+
+def _about_processes(source: CommandParser, settings: Mapping[str, Any]) -> list[str]:
+    """That the text does not say how many processes train, by which batches are counted; nothing if it does."""
+    if source.gpus is None or source.gpus in settings:
+        return []
+    return ["The text does not say how many processes train, so it is read with one; --gpus says how many do."]
 
 
 def _about_defaults(

@@ -39,8 +39,10 @@ def as_text(
         *(f"    {setting.ljust(width)}  # {_comment(line, target)}".rstrip(" #") for setting, line in rows),
     ]
     text += [")", f'{as_words(translation.launcher)} "${{settings[@]}}"']
-    if target.framework == translation.source:
-        return "\n".join(text)  # every setting is kept
+    if target.framework == translation.source:  # every setting is kept
+        if left_out := [(setting, "") for setting in translation.machine]:
+            text += ["", *_listed("Of the text's launcher alone, and left out", left_out, "")]
+        return "\n".join(text)
     for title, entries, joint in (
         ("The same by default, and left out", translation.same, ", since "),
         ("Concerns the source's machine, files and logs alone", [(text, "") for text in translation.machine], ""),

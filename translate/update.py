@@ -30,10 +30,13 @@ def update_settings(
     for name, value, now in todays:
         if name.startswith(EXPORTED):
             translation.exported[name.removeprefix(EXPORTED)] = str(value)
+        text = shortened(f"{name}={value}")
+        if parser.is_launcher(name) and parser.name_in_command(name, all_names) is None:
+            translation.machine.append(text)
         if name.startswith(EXPORTED) or parser.is_launcher(name):
             continue
         for new, meant in now.items():
-            text, written = shortened(f"{name}={value}"), parser.name_in_command(new, all_names)
+            written = parser.name_in_command(new, all_names)
             if why := gone.get(new, {}).get(str(meant)):
                 translation.unknown.append((text, f"{why}; left out"))
             elif written is None and any(new in parts for _, parts in summed.values()):

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import ScriptCommand, options, set_options
+from frameworks.command_parser import ScriptCommand
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
-from frameworks.trl import typed_values
+from frameworks.trl import launchers, typed_values
+from frameworks.trl.launchers import MACHINES, OF_ACCELERATE, OF_LAUNCHER, PROCESSES
+from frameworks.trl.typed_values import Option
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
-OF_ACCELERATE = "accelerate."
-ACCELERATE_LAYOUT = ("num_processes", "num_machines", "machine_rank", "main_process_ip", "main_process_port")
+ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 BATCH = (
     "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
-    "generation_batch_size", "accelerate.num_processes",
+    "generation_batch_size", PROCESSES,
 )  # fmt: skip
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
@@ -36,7 +37,7 @@ class TRLCommandParser(command_parser.CommandParser):
 
     framework, command = "trl", "trl grpo, or a script grpo.py"
     entry = re.compile(r"(^|[./])grpo(_\w+)?(\.py)?\Z")
-    algorithms, gpus = ("grpo",), OF_ACCELERATE + "num_processes"
+    algorithms, gpus = ("grpo",), PROCESSES
     unconverted: ClassVar = {
         "model": "model_name_or_path",
         "dataset": "dataset_name",
@@ -59,22 +60,33 @@ class TRLCommandParser(command_parser.CommandParser):
         return earlier | kinds | dict.fromkeys(self.tables["chosen"], typed_values.WAS_TRUTH)
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
-        """See CommandParser; accelerate's have a prefix."""
-        own = typed_values.settings_of_options(typed_values.options_of(command.arguments), self.kinds)
-        if "config" in own:
-            own = self.settings_of_file(read_yaml(_find(str(own.pop("config")), folder)), folder) | own
-        launched = _options(command.launcher)
-        if file := launched.get("config_file"):
-            content = read_yaml(_find(str(file), folder))
-            launched = content | content.pop("deepspeed_config", {}) | launched
-        if "nproc_per_node" in launched:
-            launched["num_processes"] = launched["nproc_per_node"] * launched.get("nnodes", 1)
-        return {OF_ACCELERATE + name: value for name, value in launched.items()} | own
+        """See CommandParser; what starts the processes has a prefix."""
+        options = typed_values.options_of(command.arguments)
+        file = next((texts[0] for name, texts in options if name == "config" and texts), None)
+        content = read_yaml(launchers.find_file(file, folder)) if file else {}
+        return self._settings(content, [option for option in options if option[0] != "config"], command, folder)
 
     def settings_of_file(self, content: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         """See CommandParser."""
-        del folder
-        return {str(name): typed_values.of_file(value, self.kinds.get(str(name))) for name, value in content.items()}
+        return self._settings(content, [], ScriptCommand([], []), folder)
+
+    def _settings(
+        self, content: Mapping[Any, Any], options: list[Option], command: ScriptCommand, folder: Path
+    ) -> dict[str, Any]:
+        """Settings of a configuration file and of options, which count more; `trl` hands accelerate's on to it."""
+        is_trl = launchers.program(command.launcher) == "trl"
+
+        def is_handed_on(name: str) -> bool:
+            return is_trl and name not in typed_values.types() and launchers.is_of_accelerate(name)
+
+        in_file = {str(name): value for name, value in content.items()}
+        words = [(name, [str(value)]) for name, value in in_file.items()] + options
+        handed_on = [option for option in words if is_handed_on(option[0])]
+        own = {name: typed_values.of_file(value, self.kinds.get(name)) for name, value in in_file.items()}
+        own |= typed_values.settings_of_options(options, self.kinds)
+        return launchers.settings_of_launcher(command.launcher, handed_on, command.environment, folder) | {
+            name: value for name, value in own.items() if not is_handed_on(name)
+        }
 
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
@@ -116,7 +128,11 @@ class TRLCommandParser(command_parser.CommandParser):
 
     def is_launcher(self, name: str) -> bool:
         """See CommandParser."""
-        return name.startswith(OF_ACCELERATE)
+        return name.startswith((OF_ACCELERATE, OF_LAUNCHER))
+
+    def name_in_command(self, name: str, stated: Collection[str]) -> str | None:
+        """See CommandParser; accelerate has none of what has its launcher's prefix."""
+        return name if name.startswith(OF_ACCELERATE) else super().name_in_command(name, stated)
 
     def why_not_in_command(self, name: str, value: Any) -> str | None:
         """See CommandParser."""
@@ -124,53 +140,37 @@ class TRLCommandParser(command_parser.CommandParser):
 
     def launcher_of_text(self, settings: Mapping[str, Any]) -> list[str]:
         """See CommandParser; what accelerate's configuration file says is left to it."""
-        own = {name.removeprefix(OF_ACCELERATE): value for name, value in settings.items() if self.is_launcher(name)}
-        if "config_file" in own:
-            own = {name: value for name, value in own.items() if name in ("config_file", *ACCELERATE_LAYOUT)}
-        own.pop("m", None)
-        return ["accelerate", "launch", *trl.command_line({name: (value, "") for name, value in own.items()}),
-                "-m", "trl.scripts.grpo"]  # fmt: skip
+        return launchers.launch_words(settings)
 
     def launcher(self, run: Run, stage: Stage) -> list[str]:
         """See CommandParser."""
         return ["accelerate", "launch", *trl.accelerate_options(run, stage), "-m", "trl.scripts.grpo"]
 
 
-def _options(command_line: list[str]) -> dict[str, Any]:
-    return {name.replace("-", "_"): value for name, value in options(command_line).items()}
-
-
-def _find(name: str, folder: Path) -> Path:
-    """A file that a command names, from here or from the script's folder or one above it."""
-    for start in (Path(), folder, *folder.absolute().parents):
-        if (start / name).is_file():
-            return start / name
-    if variables := re.findall(r"\$\{?(\w+)", name):
-        sentence = f"the command names {name}, of which the text does not say all; add {set_options(variables)}"
-        raise UserError(sentence, code="unknown-settings", variables=variables)
-    raise UserError(
-        f"the command names {name}, which is not here; run this in the folder that the path starts from",
-        code="missing-file",
-        path=name,
-    )
+def _processes(reading: Reading) -> Any:
+    """How many train; raises UserError where only the machine knows."""
+    count = reading.stated.get(PROCESSES)
+    if launchers.is_of_the_machine(count):
+        raise UserError(
+            f"the text does not decide how many processes train ({count}); add --gpus", code="open-process-count"
+        )
+    return reading.number(PROCESSES)
 
 
 def _read_batch(reading: Reading) -> None:
     """Completions per device, times devices, times steps: those of an update and of a step."""
     each, accumulated = (reading.number(name) for name in BATCH[1:3])
-    processes = reading.number("accelerate.num_processes")
+    processes = _processes(reading)
     update = each * accumulated * processes
     step = reading.number("generation_batch_size") or each * processes * (
         reading.number("steps_per_generation") or accumulated
     )
     reading.note_batch(step, update, reading.number("num_generations"), BATCH)
     serving = reading.get("use_vllm") and reading.get("vllm_mode") == "server"
-    reading.note(
-        "hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), "accelerate.num_processes"
-    )
-    reading.note("hardware.nodes", reading.get("accelerate.num_machines"), "accelerate.num_machines")
-    stage = reading.get("accelerate.zero_stage")
-    reading.note("hardware.sharding", f"zero{stage}" if stage in (2, 3) else None, "accelerate.zero_stage")
+    reading.note("hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), PROCESSES)
+    reading.note("hardware.nodes", reading.number(MACHINES), MACHINES)
+    stage = reading.get(ZERO_STAGE)
+    reading.note("hardware.sharding", f"zero{stage}" if stage in (2, 3) else None, ZERO_STAGE)
     updates = step // update * reading.number("num_iterations")
     steps, warmup = reading.number("max_steps"), reading.number("warmup_steps")
     if steps and steps > 0:

@@ -475,7 +475,7 @@ def test_lora_is_translated_with_its_rank_and_scale(source: str, target: str) ->
 
 GROUPS_OF_THE_MACHINE = {
     "profiler", "checkpoint", "global_profiler", "transfer_queue", "run", "sweep", "trace", "val_kwargs", "prometheus",
-    "accelerate",
+    "accelerate", "launcher",
 }  # fmt: skip
 
 

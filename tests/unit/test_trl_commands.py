@@ -1,4 +1,4 @@
-"""What a command of TRL says of truth values and numbers, however it is written."""
+"""What a command of TRL says of processes, truth values, numbers and data, however it is written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from frameworks import command_parser
+from frameworks.adapter import frameworks_with
 from tests.user_errors import refused
 from translate.__main__ import translated_page
 from translate.settings_of_text import settings_of_text
 from translate.translation import read_settings
 
 TRL = command_parser.load("trl")
+OTHERS = [name for name in frameworks_with("command_parser") if name != "trl"]
 BATCH = "--num_generations 8 --per_device_train_batch_size 8 --gradient_accumulation_steps 4"
 OPTIONS = f"--model_name_or_path m --dataset_name d {BATCH}"
 
@@ -37,11 +39,101 @@ def page(text: str, target: str, gpus: int | None = None) -> str:
     )  # fmt: skip
 
 
+def launcher(text: str) -> str:
+    return next(line for line in page(text, "trl").split("\n") if line.endswith('"${settings[@]}"'))
+
+
 def listed(text: str, title: str) -> str:
     """The block of a page that has a title."""
     block = re.search(rf"^# {title}.*\n((?:#   .*\n?)*)", text, re.MULTILINE)
     assert block, text
     return block[1]
+
+
+@pytest.mark.parametrize(
+    ("start", "processes", "machines"),
+    [
+        ("deepspeed --num_gpus 4 grpo.py", 4, None),
+        ("deepspeed --num_nodes=2 --num_gpus=4 grpo.py", 8, 2),
+        ("deepspeed --include localhost:0,1,2,3 grpo.py", 4, None),
+        ("deepspeed --include=host1:0,1@host2:2,3 grpo.py", 4, 2),
+        ("python -m deepspeed.launcher.runner --num_gpus 2 grpo.py", 2, None),
+        ("CUDA_VISIBLE_DEVICES=0,1 deepspeed grpo.py", 2, None),
+        ("accelerate launch --multi_gpu --gpu_ids 0,1,2,3 grpo.py", 4, None),
+        ("accelerate launch --num_machines 2 --gpu_ids 0,1 grpo.py", 4, 2),
+        ("accelerate launch --num_processes 2 --num-processes=4 grpo.py", 4, None),
+        ("python3.11 -m accelerate.commands.launch --num_processes 4 grpo.py", 4, None),
+        ("export CUDA_VISIBLE_DEVICES=2,3,4\naccelerate launch grpo.py", 3, None),
+        ("trl grpo --num_processes 4 --accelerate_config zero2", 4, 1),
+        ("trl grpo --accelerate_config fsdp2", 8, 1),
+        ("trl grpo --accelerate_config single_gpu", 1, 1),
+        ("torchrun grpo.py", 1, None),
+        ("torchrun --nnodes=2:2 --nproc-per-node 4 grpo.py", 8, 2),
+        ("CUDA_VISIBLE_DEVICES=0,1 torchrun --nproc_per_node gpu grpo.py", 2, None),
+        ("uv run --with trl --with deepspeed torchrun --nproc_per_node 4 grpo.py", 4, None),
+        ("srun --nodes 4 torchrun --nnodes 4 --nproc_per_node 2 -m trl.scripts.grpo", 8, 4),
+    ],
+)
+def test_every_launchers_own_count_of_processes_is_counted(start: str, processes: int, machines: int | None) -> None:
+    read = common(f"{start} {OPTIONS}")
+    assert read["batch.prompts_per_step"] == 4 * processes
+    assert read["hardware.gpus"] == processes and read.get("hardware.nodes") == machines
+
+
+@pytest.mark.parametrize(
+    "start",
+    ["torchrun --nnodes=1:2 --nproc_per_node auto", "torchrun --nnodes=1:2 --nproc_per_node 4",
+     "torchrun --nproc_per_node=gpu", "torchrun --nproc_per_node cpu", "deepspeed --exclude localhost:0",
+     "deepspeed --include host1@host2:0", "deepspeed --hostfile hosts --num_gpus 4", "deepspeed --num_nodes 2",
+     "accelerate launch --num_processes=-1", "accelerate launch --num_machines 2"],
+)  # fmt: skip
+def test_a_count_that_only_the_machine_knows_is_asked_for(start: str) -> None:
+    for target in (*OTHERS, "trl", "run-file"):
+        with refused("open-process-count"):
+            page(f"{start} grpo.py {OPTIONS}", target)
+    assert "--rollout.batch_size 16 " in page(f"{start} grpo.py {OPTIONS}", "openrlhf", gpus=4)
+
+
+@pytest.mark.parametrize("start", ["trl grpo", "python grpo.py", "accelerate launch grpo.py", "deepspeed grpo.py", ""])
+def test_one_process_is_assumed_aloud(start: str) -> None:
+    for target in (*OTHERS, "run-file"):
+        assert "does not say how many processes train" in page(f"{start} {OPTIONS}", target)
+        assert "how many processes train" not in page(f"{start} {OPTIONS}", target, gpus=2)
+
+
+@pytest.mark.parametrize(
+    ("start", "words", "left_out"),
+    [
+        ("deepspeed --num_gpus 4 --master_port 29501 --save_pid grpo.py",
+         "accelerate launch --main_process_port 29501 --multi_gpu --num_processes 4 -m trl.scripts.grpo",
+         "save_pid=True"),
+        ("torchrun --nproc_per_node=4 --nnodes=2 --node_rank 1 --master_addr 10.0.0.1 --standalone grpo.py",
+         "accelerate launch --num_machines 2 --machine_rank 1 --main_process_ip 10.0.0.1 --multi_gpu --num_processes 8 "
+         "-m trl.scripts.grpo", "standalone=True"),
+        ("torchrun --nnodes 2 --rdzv_backend c10d --rdzv_endpoint h:29 --rdzv_id 7 grpo.py",
+         "accelerate launch --main_process_ip h --main_process_port 29 --num_machines 2 --rdzv_backend c10d "
+         "--multi_gpu --machine_rank 0 --num_processes 2 -m trl.scripts.grpo", "rdzv_id=7"),
+        ("python -u -m torch.distributed.run --nproc_per_node 1 -m trl.scripts.grpo",
+         "accelerate launch --num_processes 1 -m trl.scripts.grpo", "u=True"),
+        ("uv run --with trl --with vllm grpo.py", "accelerate launch -m trl.scripts.grpo", "with=['trl', 'vllm']"),
+        ("accelerate launch --multi_gpu --zero3_init_flag true --mixed_precision no -q grpo.py",
+         "accelerate launch --multi_gpu --zero3_init_flag true --mixed_precision no --quiet -m trl.scripts.grpo", ""),
+        ("trl grpo --accelerate_config zero2",
+         "trl grpo --num_processes 8 --num_machines 1 --zero_stage 2 --accelerate_config zero2", ""),
+    ],
+)  # fmt: skip
+def test_launchers_become_accelerates_words(start: str, words: str, left_out: str) -> None:
+    assert launcher(f"{start} {OPTIONS}") == f'{words} "${{settings[@]}}"'
+    for target, title in (("trl", "Of the text's launcher alone"), ("verl", "Concerns the source's machine")):
+        assert not left_out or f"launcher.{left_out}" in listed(page(f"{start} {OPTIONS}", target), title)
+
+
+def test_what_a_file_of_accelerates_says_stays_there(tmp_path: Path) -> None:
+    (tmp_path / "zero3.yaml").write_text("num_processes: 8\nmixed_precision: bf16\ndeepspeed_config: {zero_stage: 3}\n")
+    script = tmp_path / "train.sh"
+    script.write_text(f"accelerate launch --config_file zero3.yaml --mixed_precision no grpo.py {OPTIONS}\n")
+    assert "--mixed_precision no" in launcher(str(script)) and "bf16" not in launcher(str(script))
+    assert "accelerate.config_file.mixed_precision=bf16" in page(str(script), "verl")
 
 
 @pytest.mark.parametrize(
@@ -83,6 +175,7 @@ report_to: [wandb, tensorboard]
 generation_kwargs: {temperature: 0.7}
 liger_kernel_config: {swiglu: false}
 scale_rewards: false
+num_processes: 4
 """
 
 
@@ -92,7 +185,7 @@ def test_yaml_values_are_what_trls_parser_makes_of_them(as_file: bool, tmp_path:
     text = f"trl grpo --config {tmp_path / 'grpo.yaml'}" if as_file else YAML
     read = common(text)
     assert (read["optimizer.learning_rate"], read["objective.kl_coefficient"]) == (1e-6, 1e-3)
-    assert read["batch.samples_per_prompt"] == 8 and read["batch.prompts_per_step"] == 4
+    assert read["batch.samples_per_prompt"] == 8 and read["batch.prompts_per_step"] == 16
     assert "lora.r" not in read and read["rollout.engine"] == "transformers"
     assert (read["rollout.temperature"], read["objective.scale_rewards"]) == (0.7, "none")
     printed = page(text, "trl")
