@@ -9,6 +9,7 @@ renamed    names of earlier releases; a star stands for all below a name; of two
 implied    switches of earlier releases, with what they set today
 chosen     choices of earlier releases by their values, with what they set today
 cannot     patterns of settings that have no key, with the reason
+weights_and_data  those of them that choose these besides their names; a run file has its own
 machine    settings that concern the machine: files, logs, memory, speed; each by its name, "*" for a whole group
 gone       values of settings that the release refuses, with what it does instead
 sums       settings that are the sum of others, of which earlier releases had some and today's has not

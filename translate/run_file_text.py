@@ -37,7 +37,8 @@ def as_run_file(source: CommandParser, reading: Reading, labels: Mapping[str, li
 
     def is_native(name: str) -> bool:
         known = name in source.defaults and not source.is_machine(name)
-        if not known or name in with_key or name in of_adapter or name in reading.idle:
+        is_own = name in source.tables.get("weights_and_data", ())
+        if not known or is_own or name in with_key or name in of_adapter or name in reading.idle:
             return False
         return not same_value(reading.stated[name], source.defaults[name])
 

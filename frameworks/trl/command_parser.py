@@ -21,6 +21,7 @@ from system.errors import UserError
 from system.yaml_files import read_yaml
 
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
+NOT_STATED = object()
 ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 BATCH = (
@@ -91,6 +92,9 @@ class TRLCommandParser(command_parser.CommandParser):
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
         typed_values.refuse_other_types(reading.stated, self.kinds)
+        for name in self.tables["weights_and_data"]:
+            if reading.stated.get(name, NOT_STATED) == reading.defaults[name]:
+                reading.idle[name] = "it is so without it"
         reading.note("algorithm", "grpo")
         for key, flag in trl.FLAGS.items():
             if key.startswith(SIMPLE):

@@ -196,3 +196,24 @@ def test_yaml_values_are_what_trls_parser_makes_of_them(as_file: bool, tmp_path:
     )
     for name in ("top_k=None", "report_to=", "liger_kernel_config="):  # which no command can state
         assert name in listed(printed, "Not known to this translator")
+
+
+DATA = {
+    "model_revision": ("abc", "main"), "dataset_config": ("main", None),
+    "dataset_train_split": ("train[:1000]", "train"),
+    "test_split_size": ("0.1", None), "remove_unused_columns": ("True", "False"), "streaming": ("True", "no"),
+    "dataset_streaming": ("True", "False"), "label_names": ("answer", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_what_chooses_weights_and_data_is_never_of_the_machine(name: str) -> None:
+    changed, default = DATA[name]
+    text = f"trl grpo {OPTIONS} --{name} '{changed}'"
+    for target in OTHERS:
+        assert f"{name}={changed}, because " in listed(page(text, target), "Cannot be expressed")
+        if default:
+            same = page(f"trl grpo {OPTIONS} --{name} {default}", target)
+            assert f"{name}=" in listed(same, "The same by default")
+    assert f"# Not in a run file: {name}={changed}" in page(text, "run-file")
+    assert re.search(rf"    --{name} '?{re.escape(changed)}", page(text, "trl"))
