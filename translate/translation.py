@@ -229,7 +229,10 @@ class _Sorting:
     def _list_without_key(self, name: str, text: str, value: Any) -> None:
         """The same of a setting that has no key: its framework's own tables say what it is."""
         translation, source = self.translation, self.source
-        if reason := first_reason(source.tables["cannot"], name):
+        is_default = name in source.defaults and same_value(value, source.defaults[name])
+        if is_default and not source.is_machine(name) and name not in source.relied_on:
+            translation.same.append((text, "it is so without it"))
+        elif reason := first_reason(source.tables["cannot"], name):
             translation.cannot.append((text, reason))
         elif source.is_machine(name) or name.startswith(EXPORTED):
             translation.machine.append(text)
@@ -239,8 +242,6 @@ class _Sorting:
                 translation.same.append((text, f"it is so without it: {entry['why']}"))
             else:
                 translation.cannot.append((text, f"it has no counterpart; without it: {entry['why']}"))
-        elif name in source.defaults and same_value(value, source.defaults[name]):
-            translation.same.append((text, "it is so without it"))
         else:
             release = source.tables["release"]
             known = f"a setting of {release}" if name in source.defaults else f"no setting of {release}, by this name"

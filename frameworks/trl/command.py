@@ -85,6 +85,7 @@ LOSSES = {
     "luspo": {"loss_type": "luspo", "importance_sampling_level": "sequence"},
 }  # fmt: skip
 MEANS = {"cispo": "token_mean", "sapo": "completion_mean", "vespo": "token_mean", "luspo": "completion_mean"}
+WITHOUT_BOUND = ("cispo", "sapo", "vespo")  # losses that do not read delta
 CPU = {
     "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "dtype": "float32", "dataloader_pin_memory": False,
 }  # fmt: skip
@@ -235,6 +236,10 @@ def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:
     if mean and mean != MEANS.get(loss, mean):
         text = f": TRL's {loss} has {MEANS[loss]}, not {mean}"
         raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
+    if loss in WITHOUT_BOUND and "objective.dual_clip" in keys:
+        raise refuse(
+            flags.run, "objective.dual_clip", f": TRL's {loss} has no such bound; remove it", "settings-conflict"
+        )
     for name, value in own.items():
         flags.state(name, value, "objective.policy_loss")
     if loss == "cispo" and keys.get("objective.clip_ratio", 1) < 1:

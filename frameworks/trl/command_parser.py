@@ -21,7 +21,6 @@ from system.errors import UserError
 from system.yaml_files import read_yaml
 
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
-NOT_STATED = object()
 ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 BATCH = (
@@ -92,9 +91,6 @@ class TRLCommandParser(command_parser.CommandParser):
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
         typed_values.refuse_other_types(reading.stated, self.kinds)
-        for name in self.tables["weights_and_data"]:
-            if reading.stated.get(name, NOT_STATED) == reading.defaults[name]:
-                reading.idle[name] = "it is so without it"
         reading.note("algorithm", "grpo")
         for key, flag in trl.FLAGS.items():
             if key.startswith(SIMPLE):
@@ -204,6 +200,10 @@ def _read_objective(reading: Reading) -> None:
         reading.note_choice("objective.loss_aggregation", "loss_type", trl.AGGREGATIONS)
         if by_sequence:
             reading.note("objective.policy_loss", "gspo", "importance_sampling_level")
+    if loss in trl.WITHOUT_BOUND:
+        reading.common.pop("objective.dual_clip", None)
+        reading.settings.pop("objective.dual_clip", None)
+        reading.idle["delta"] = f"it has no effect with {loss}"
     if loss == "cispo":  # TRL names the largest ratio itself
         high = reading.get("epsilon_high")
         largest = reading.get("epsilon") if high is None else high
@@ -242,7 +242,7 @@ def _read_sampling(reading: Reading) -> None:
         level, _, form = str(reading.get(mode)).partition("_")
         reading.note("objective.sampler_correction", level, wanted, mode)
         reading.note("objective.correction_form", form, mode)
-        reading.note("objective.correction_low", reading.get(f"{bound}_min"), f"{bound}_min")
+        reading.note("objective.correction_low", reading.get(f"{bound}_min") or 0.0, f"{bound}_min")
         reading.note("objective.correction_high", reading.get(f"{bound}_max"), f"{bound}_max")
     elif used or wanted in reading.stated:
         reading.note("objective.sampler_correction", "none", wanted, mode)

@@ -111,6 +111,8 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {"loss_type": "sapo"}, "it has no effect with sapo"),
         ("trl", "verl", TRL + "--importance_sampling_level sequence --delta 4",
          {f"{ACTOR}.clip_ratio_c": None, f"{ACTOR}.policy_loss.loss_mode": "gspo"}, "verl's gspo has no such bound"),
+        ("trl", "verl", TRL + "--loss_type cispo --delta 4 --epsilon_high 3", {f"{ACTOR}.clip_ratio_c": None},
+         "delta=4.0, since it has no effect with cispo"),
         ("trl", "openrlhf", TRL + "--importance_sampling_level sequence", {"actor.policy_loss_type": "gspo"},
          "OpenRLHF's gspo has completion_mean"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.policy_loss_type gspo",
@@ -124,6 +126,11 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          "verl always divides the advantages of a critic"),
         ("openrlhf", "trl", GROUP_NORM + "--ds.lora.rank 8 --ds.lora.target_modules q_proj v_proj",
          {"lora_target_modules": ["q_proj", "v_proj"]}, ""),
+        ("trl", "openrlhf", TRL + "--use_vllm true --vllm_importance_sampling_mode token_truncate",
+         {"algo.advantage.is_correction_threshold": [0.0, 3.0]}, ""),
+        # What chooses data is not the machine's.
+        ("verl", "trl", GROUPS + "data.prompt_key=question data.truncation=error", {}, "question, because data files"),
+        ("openrlhf", "verl", GROUP_NORM + "--data.prompt_split half", {}, "half, because it chooses a part"),
         # Hydra: truth values in any case, groups as a whole, settings taken out, values of other settings.
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.use_kl_loss=FALSE algorithm.norm_adv_by_std_in_grpo=FALSE",
          {"algo.kl.init_coef": 0.0, "algo.kl.use_loss": None, "algo.advantage.estimator": "dr_grpo"}, ""),
