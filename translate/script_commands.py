@@ -106,7 +106,7 @@ def _script_command(call: Call) -> ScriptCommand:
 
 
 def _left_open(call: Call) -> list[str]:
-    texts = call.arguments[call.start + 1 :]
+    texts = [*call.arguments[: call.start], *call.arguments[call.start + 1 :], *call.environment.values()]
     parts = [[f"${name}" for name in unknown_names(text)] or unknown_parts(text) for text in texts]
     return list(dict.fromkeys(part for of_text in parts for part in of_text))
 

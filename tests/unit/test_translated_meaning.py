@@ -170,6 +170,15 @@ def test_a_shell_fills_in_the_variables_of_a_path(path: str) -> None:
     assert "actor_rollout_ref.model.path='/h/m'" in done.stdout.split("\n")
 
 
+def test_variables_before_the_training_s_name_are_left_to_a_shell() -> None:
+    words = (
+        f"CUDA_VISIBLE_DEVICES=$GPUS accelerate launch --main_process_port $PORT --num_processes 4 grpo.py {TRL[9:]}"
+    )
+    printed = page(words, "trl", "trl")
+    assert 'export CUDA_VISIBLE_DEVICES="$GPUS"' in printed and '--main_process_port "$PORT"' in printed
+    assert "Left open by the text: $PORT, $GPUS. " in printed
+
+
 @pytest.mark.parametrize("target", ["verl", "openrlhf"])
 @pytest.mark.parametrize("release", ["0.5.5", "0.8.0", "0.9.0"])
 def test_limits_of_earlier_releases_are_known(target: str, release: str) -> None:
