@@ -124,6 +124,24 @@ def test_a_script_s_own_files_hold_what_was_written_last(
     assert read(script) == run(script)
 
 
+@pytest.mark.parametrize("word", ['"0,1 2"', "ab", '"$X"', "$X", "'a b'", "$((1 << 3))", "x\\ y", "~/z", "'a'\"b c\"d"])
+@pytest.mark.parametrize("space", ["", " ", " \\\n "])
+def test_a_here_string_ends_where_its_word_ends(word: str, space: str) -> None:
+    lines = [f'<<<{space}{word}{after}\ntrain "$a" "$b"\n' for after in ("", " || true", "; train c", " # it's")]
+    script = f'X="q r"; HOME=/h\nread a b {"read a b ".join(lines)}b=$(cat <<<{space}{word}\necho d)\ntrain "$b"'
+    assert read(script) == run(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["n=2; ((x = 1 << n))\ntrain $x", "((x = 1<<2)); train $x\ncat > /dev/null <<E\nhi\nE\ntrain y",
+     "((x = (1 << 2) << (1 << 1),\ny = x << 1)) # it's\ntrain $x $y\n( (train a) )\ntrain b",
+     "for ((i = 1; i < (1 << 3); i <<= 1)); do train $i\ndone\ntrain end", "X=$( ((x=1<<2)); echo $x )\ntrain $X"],
+)  # fmt: skip
+def test_a_shift_in_a_sum_begins_no_heredoc(script: str) -> None:
+    assert read(script) == run(script)
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}

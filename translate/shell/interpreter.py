@@ -123,7 +123,8 @@ class Interpreter(Redirections):
         self.statements += 1
         if self.statements > MOST_STATEMENTS:
             raise UserError(f"the script is not at its end after {MOST_STATEMENTS} statements", code="endless-script")
-        if node.type in _STATEMENTS_WITHIN and not text_of(node).startswith("(("):
+        is_sum = [child.type for child in node.children[:1]] == ["(("]
+        if node.type in _STATEMENTS_WITHIN and not is_sum:
             return self.run_all(node.named_children)
         handler = getattr(self, f"_run_{node.type}", None)
         return handler(node) if handler else Outcome()
@@ -279,7 +280,7 @@ class Interpreter(Redirections):
         herestrings = [child for child in node.children if child.type == "herestring_redirect"]
         received = self.standard_input
         for child in herestrings:
-            self.standard_input = self.expansion.one_word(text_of(child)[3:].strip()) + "\n"
+            self.standard_input = self.herestring(child)
         arguments = [field for word in joined(argument_nodes) for field in self.expansion.fields(word)]
         for child in prefix:
             self.assign(text_of(child))

@@ -12,6 +12,7 @@ from system.errors import UserError
 from translate.shell.loops import Loops
 from translate.shell.syntax import redirect_target, text_of
 from translate.shell.values import Outcome
+from translate.shell.words import with_home
 
 _WITH_INPUT = ("while_statement", "for_statement", "compound_statement", "if_statement", "case_statement", "subshell")
 
@@ -29,7 +30,7 @@ class Redirections(Loops):
             if child.type == "heredoc_redirect":
                 self.standard_input = self._heredoc(child)
             elif child.type == "herestring_redirect":
-                self.standard_input = self.expansion.one_word(text_of(child)[3:].strip()) + "\n"
+                self.standard_input = self.herestring(child)
             elif _is_input(child):
                 self.standard_input = self._content(redirect_target(child))
             else:
@@ -79,6 +80,10 @@ class Redirections(Loops):
             self.state.files[file] = before + "".join(line or "" for line in lines)
         elif not appends:
             self.state.files.pop(file, None)
+
+    def herestring(self, node: Node) -> str:
+        """What `<<< word` gives."""
+        return self.expansion.one_word(with_home(text_of(node)[3:].strip())) + "\n"
 
     def _heredoc(self, node: Node) -> str:
         body = next((child for child in node.children if child.type == "heredoc_body"), None)

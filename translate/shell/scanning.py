@@ -9,7 +9,7 @@ from typing import NamedTuple
 from system.errors import UserError
 
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
-_HEREDOC = re.compile(r"<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
 
 
@@ -50,10 +50,10 @@ def expansion_end(text: str, start: int, is_quoted: bool = False) -> int:
     return min(position + 1, len(text)) if position < len(text) and text[position] in "0123456789@*#?$!-" else position
 
 
-def bracket_end(text: str, start: int) -> int:
-    """The position after the bracket that closes the one at `start`."""
+def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
+    """The position after the bracket that closes the one at `start`; in a sum, `<<` and `#` are signs of it."""
     opening, closing, depth, position = text[start], _CLOSING[text[start]], 0, start
-    has_commands = opening == "(" and text[start + 1 : start + 2] != "("
+    has_commands = opening == "(" and not is_sum and text[start + 1 : start + 2] != "("
     heredocs = list[_Heredoc]()
     while position < len(text):
         letter = text[position]
@@ -63,6 +63,8 @@ def bracket_end(text: str, start: int) -> int:
             position = closing_quote(text, position)
         elif letter == "$":
             position = expansion_end(text, position)
+        elif has_commands and (sum_end := _sum_end(text, position)):
+            position = sum_end
         elif has_commands and (heredoc := _heredoc(text, position)):
             heredocs.append(heredoc)
             position = heredoc.end
@@ -136,6 +138,8 @@ def held_text(text: str) -> tuple[str, list[int]]:
             take(end, _held(text[position:end]))
         elif _begins_comment(text, position):
             take(_line_end(text, position), "")
+        elif sum_end := _sum_end(text, position):
+            take(sum_end, f"(({_held_sum(text[position + 2 : sum_end - 2])}))")
         elif heredoc := _heredoc(text, position):
             heredocs.append(heredoc)
             take(heredoc.end, text[position : heredoc.end])
@@ -159,6 +163,12 @@ def released_text(text: str) -> str:
 
 def _held(text: str) -> str:
     return f"__held_{text.encode().hex()}_" if text else ""
+
+
+def _held_sum(text: str) -> str:
+    """What is between `((` and `))`, which are the three parts of a loop's head or one sum."""
+    parts = text.split(";")
+    return ";".join(map(_held, parts)) if len(parts) == 3 else _held(text)
 
 
 def _check_closed(text: str, start: int, end: int) -> None:
@@ -193,9 +203,13 @@ class _Heredoc(NamedTuple):
 
 def _heredoc(text: str, position: int) -> _Heredoc | None:
     match = _HEREDOC.match(text, position)
-    if not match or text[position : position + 3] == "<<<":
-        return None
-    return _Heredoc(match[2] or match[3] or match[4], bool(match[1]), match.end())
+    return _Heredoc(match[2] or match[3] or match[4], bool(match[1]), match.end()) if match else None
+
+
+def _sum_end(text: str, position: int) -> int:
+    """The position after the `((…))` that begins here; 0 where none does."""
+    end = bracket_end(text, position + 1, is_sum=True) if text.startswith("((", position) else 0
+    return end + 1 if end and text.startswith(")", end) else 0
 
 
 def _begins_comment(text: str, position: int) -> bool:
