@@ -142,6 +142,18 @@ def test_a_shift_in_a_sum_begins_no_heredoc(script: str) -> None:
     assert read(script) == run(script)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["A=1 B=$A", "A=1 A=$A$A B=$A", "A=2 G=8 B=$((A*G))", 'A="1 2" B="$A 3"', "A[0]=1 A[1]=${A[0]}2 B=${A[1]}",
+     "A=(\nx=1 y=2\nz=3 w=4\n) B=${A[1]}", "A=1 B=$A > f", "A=1 \\\n B=`echo $A`", "A=0; A=1 B=$A"],
+)  # fmt: skip
+def test_assignments_of_a_line_read_each_other_and_end_with_it(line: str) -> None:
+    behind = ["; {}", " && {}", " # c\n{}", "\nD=3 E=$B {}", "\n[[ $B ]] && {}", "\n\n((x=1))\n{}"]
+    scripts = [line + one.format('train "$A" "$B"\nunset A B\n') for one in behind]
+    within = f'if {line}\nthen {line}\nelse train no\nfi\nexport D=$B\nfor v in 1; do {line}\ndone; train "$D" "$B"'
+    assert read("".join([*scripts, within])) == run("".join([*scripts, within]))
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}

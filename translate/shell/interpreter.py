@@ -8,6 +8,7 @@ leave different is unknown after them, and named wherever its value is needed.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ from translate.shell.values import (
     unknown_names,
     unknown_parts,
 )
+from translate.shell.words import with_home
 
 MOST_STATEMENTS = 100_000
 DEEPEST = 40  # scripts within scripts, and calls of functions
@@ -217,34 +219,49 @@ class Interpreter(Redirections):
         return assign(self.state, self.expansion, text, is_map)
 
     def _run_declaration_command(self, node: Node) -> Outcome:
-        options = "".join(text_of(child) for child in node.children if text_of(child).startswith("-"))
-        refers = "n" in options and node.children[0].type != "export"
-        is_plain = any(text_of(child) == "+n" for child in node.children)
-        loses_kind = any(re.match(r"\+\w*[iul]", text_of(child)) for child in node.children)
-        exports = node.children[0].type == "export" or "x" in options
-        is_local = self.state.hidden is not None and node.children[0].type in _OWN and "g" not in options
+        """Values are expanded before the first is assigned, except arrays, which bash makes in turn."""
+        options = [text_of(child) for child in node.children if re.match(r"[-+]\w", text_of(child))]
+        kind, later = node.children[0].type, list[tuple[Node, str]]()
         for child in node.named_children:
-            text, name = text_of(child), ""
-            if is_local and not refers and re.match(r"[A-Za-z_]\w*", text):
-                self._hide(re.split(r"\W", text)[0], [] if "a" in options else "")
-            if (kind := re.search("[iul]", options)) and re.match(r"[A-Za-z_]\w*", text):
-                self.state.kinds[self.state.target(re.split(r"\W", text)[0])] = kind[0]
-            if loses_kind:
-                self.state.kinds.pop(self.state.target(text.partition("=")[0]), None)
-            if is_plain:
-                self.state.references.pop(text.partition("=")[0], None)
-            if refers and not text.startswith("-"):
-                self.state.refer(text.partition("=")[0], self.expansion.one_word(text.partition("=")[2]))
-            elif child.type == "variable_assignment":
-                name = self.assign(text, is_map="A" in options)
-            elif child.type in ("variable_name", "word", "string") and not text.startswith("-"):
-                written = self.expansion.one_word(text)
-                name = self.assign(written) if "=" in written else text
-                if "A" in options and name not in self.state.variables:
-                    self.state.assign(name, {})
-            if exports and name and "n" not in options:
-                self.state.exported.add(name)
+            text = self._with_value(child)
+            if re.match(r"[^=]*=\(", text):
+                self._declare(kind, options, child, text)
+            else:
+                later.append((child, text))
+        for child, text in later:
+            self._declare(kind, options, child, text)
         return Outcome()
+
+    def _declare(self, command: str, signs: list[str], node: Node, text: str) -> None:
+        options = "".join(sign for sign in signs if sign.startswith("-"))
+        refers, name = "n" in options and command != "export", ""
+        is_local = self.state.hidden is not None and command in _OWN and "g" not in options
+        if is_local and not refers and re.match(r"[A-Za-z_]\w*", text):
+            self._hide(re.split(r"\W", text)[0], [] if "a" in options else "")
+        if (kind := re.search("[iul]", options)) and re.match(r"[A-Za-z_]\w*", text):
+            self.state.kinds[self.state.target(re.split(r"\W", text)[0])] = kind[0]
+        if any(re.match(r"\+\w*[iul]", sign) for sign in signs):
+            self.state.kinds.pop(self.state.target(text.partition("=")[0]), None)
+        if "+n" in signs:
+            self.state.references.pop(text.partition("=")[0], None)
+        if refers and not text.startswith("-"):
+            self.state.refer(text.partition("=")[0], self.expansion.one_word(text.partition("=")[2]))
+        elif node.type == "variable_assignment":
+            name = self.assign(text, is_map="A" in options)
+        elif node.type in ("variable_name", "word", "string") and not text.startswith("-"):
+            written = self.expansion.one_word(text)
+            name = self.assign(written) if "=" in written else text
+            if "A" in options and name not in self.state.variables:
+                self.state.assign(name, {})
+        if (command == "export" or "x" in options) and name and "n" not in options:
+            self.state.exported.add(name)
+
+    def _with_value(self, node: Node) -> str:
+        """A word of a declaration with its value expanded; an array's elements are not."""
+        match = re.match(r"([A-Za-z_]\w*(?:\[.*?\])?\+?=)(?!\()(.*)\Z", text_of(node), re.DOTALL)
+        if match is None:
+            return text_of(node)
+        return match[1] + shlex.quote(self.expansion.one_word(with_home(match[2], is_assigned=True)))
 
     def _run_unset_command(self, node: Node) -> Outcome:
         names = [self.expansion.one_word(text_of(child)) for child in node.named_children]

@@ -14,6 +14,12 @@ from translate.shell.scanning import held_text, released_text
 _LANGUAGE = Language(tree_sitter_bash.language())
 _WITHOUT_LIST = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]+do\b")
 _HERESTRING = re.compile(r"<<<[ \t]*(?:(\$?'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|([^\s;|&<>()'\"]+))")
+_WORD = r"[^\s;|&<>()]"
+_ASSIGNMENT = rf"[A-Za-z_]\w*(?:\[[^\]\n]*\])?\+?=(?:\([^()]*\)|{_WORD}*)"
+_REDIRECTION = rf"\d?(?:&?>>?|<)[|&]?[ \t]*{_WORD}+"
+_ASSIGNMENTS = re.compile(  # to the end of their line; else an array, whose lines end nothing
+    rf"(?<![^\s;&|(){{}}])({_ASSIGNMENT}(?:[ \t]+(?:{_ASSIGNMENT}|{_REDIRECTION}))+)(?=[ \t]*\n)|=\([^()]*\)"
+)
 _IN_BELOW = re.compile(r"(\bfor[ \t]+[A-Za-z_]\w*)[ \t]*\n(?=[ \t]*in\b)")
 
 
@@ -34,10 +40,12 @@ def parsed(text: str) -> tuple[Node, list[int]]:
 
 
 def _tree(text: str) -> tuple[Node, list[int]]:
+    """The same with errors; a line of assignments gets a semicolon, or the grammar takes the next one to it."""
     last = len(text.rstrip("\\" + string.whitespace))
     if "\\\\" not in text[last:]:
         text = text[:last] + text[last:].partition("\\")[0]  # after the last backslash nothing goes on
     held, rows = held_text(text)
+    held = _ASSIGNMENTS.sub(lambda match: f"{match[0]};" if match[1] else match[0], held)
     root = Parser(_LANGUAGE).parse(held.encode()).root_node
     return root, rows
 
