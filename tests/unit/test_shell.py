@@ -154,6 +154,56 @@ def test_assignments_of_a_line_read_each_other_and_end_with_it(line: str) -> Non
     assert read("".join([*scripts, within])) == run("".join([*scripts, within]))
 
 
+PIECES = ["a", "?b", "[ab]", "*a", "[!a]", "@(a|ab)", "+(a|b)", "?(b)c", "*(a|bc)", "!(a)", "!(a|*c)b", "@(b|!(c))"]
+USED = """\
+[[ $v == PATTERN ]] && train y
+case $v in PATTERN) train y;; esac
+p='PATTERN'; train "${v#$p}" "${v##$p}" "${v%$p}" "${v%%$p}"
+train "${v/PATTERN/X}" "${v//PATTERN/X}" "${v/#PATTERN/X}" "${v%%PATTERN}"
+"""
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_pattern_matches_what_it_matches_in_bash(piece: str) -> None:
+    lines = "".join(USED.replace("PATTERN", piece + other) for other in ["", *PIECES])
+    script = "shopt -s extglob\n" + "".join(f"v={value}\n{lines}" for value in ("aab", "abc", "b"))
+    assert read(script) == run(script)
+
+
+GROUPS = """\
+case 'x yc' in +(a|b)|"x y"@("q r"|c)) train 1;; esac; case d in !(a|@(b|d))) train 2;; !(b)) train 3;; esac
+A=(+(a|b c) @(q)); train x?(b)y '@(a)' "${A[@]}" ${#A[@]}; for i in @(a|b) z; do train $i; done
+p='@(7|8)'; v=7b; train ${v#$p}; (shopt -u extglob; train ${v#$p}); bash -c 'v=7b; p="@(7)"; train ${v#$p}'
+f() { shopt -u extglob; shopt -q extglob || train off; }; f; v=@; train ${v/@(7)/x}; shopt -s extglob; train ${v%@(@)}x
+"""
+
+
+@pytest.mark.parametrize("line", GROUPS.strip().split("\n"))
+def test_groups_of_patterns_are_read_where_extglob_is_on(line: str) -> None:
+    script = f"shopt -s extglob\n{line}"
+    assert read(script) == run(script)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("case 7 in @(7|8)) train x;; esac", "not-bash"),
+        ("train x@(a|b)", "not-bash"),
+        ("case $U in @(7|8)) train x;; esac; shopt -s extglob", "not-bash"),
+        ("[[ ab == *!(a) ]] && train x", "odd-pattern"),
+        ("v=abc; train ${v/b/[&]}", "unknown-output"),
+        ("case a in $U) train a;; *) train b;; esac", "branch-not-decided"),
+        ("[ $U = a ] && shopt -s extglob; p='@(7)'; v=7b; train ${v#$p}", "unknown-settings"),
+        ("v=abc; train ${v%$U}", "unknown-settings"),
+        ("v=abc; train ${v/$U/x}", "unknown-settings"),
+    ],
+)
+def test_a_pattern_that_is_not_decided_is_no_guess(script: str, code: str) -> None:
+    names = {"variables": ["U"]} if code in ("unknown-settings", "branch-not-decided") else {}
+    with refused(code, **names):
+        read(script)
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_script_gives_its_training_the_words_that_bash_gives(script: str) -> None:
     outside = {"HOME": "/home/me", "N": "x", "E": "", "T": "b.yaml"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from tree_sitter import Node
 from frameworks.command_parser import set_options
 from system.errors import UserError
 from translate.shell import programs
-from translate.shell.patterns import glob_pattern
 from translate.shell.syntax import case, named, text_of
 from translate.shell.values import Ended, Left, Outcome, State, is_unknown, unknown_names
 
@@ -141,21 +139,27 @@ class Branches(programs.Shell):
         value = node.child_by_field_name("value")
         text = self.expansion.one_word(text_of(value)) if value is not None else ""
         items = [child for child in node.named_children if child.type == "case_item"]
-        if is_unknown(text):
-            self.undecided = unknown_names(text)
-            bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
-            takes_all = any("*" in case(item)[0] for item in items)
-            return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
         goes_on, outcome = False, Outcome()
-        for item in items:
+        for number, item in enumerate(items):
             patterns, body = case(item)
-            wanted = (glob_pattern(self.expansion.pattern(one), longest=True) for one in patterns)
-            if goes_on or any(re.fullmatch(one, text, re.DOTALL) for one in wanted):
+            self.expansion.check_groups(patterns)
+            wanted = [self.expansion.pattern(one) for one in patterns]
+            unknown_texts = [one for one in (text, *wanted) if is_unknown(one)]
+            known = [one for one in wanted if text not in unknown_texts and one not in unknown_texts]
+            if goes_on or any(self.expansion.glob(one).fits(text) for one in known):
                 outcome, sign = self.run_all(body), item.children[-1].type
                 if outcome.flow or sign not in (";&", ";;&"):
                     return outcome
                 goes_on = sign == ";&"
+            elif unknown_texts:
+                self.undecided = [name for one in unknown_texts for name in unknown_names(one)]
+                return self._any_case(items[number:], node)
         return outcome
+
+    def _any_case(self, items: list[Node], node: Node) -> Outcome:
+        bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
+        takes_all = any("*" in case(item)[0] for item in items)
+        return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
 
 
 def not_decided(names: list[str], line: int) -> UserError:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from translate.shell.expansion import Expansion
-from translate.shell.patterns import glob_pattern, with_classes
-from translate.shell.scanning import raw_words
+from translate.shell.patterns import with_classes
+from translate.shell.scanning import piece_end, raw_words
 from translate.shell.values import Decision, as_written, is_unknown, unknown, unknown_names
 
 _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
@@ -97,13 +97,17 @@ class Condition:
             return self._searched(re.escape(other) if is_quoted else other, one)
         if sign in ("<", ">"):
             return one < other if sign == "<" else one > other
-        wanted = glob_pattern(self.expansion.pattern(right), longest=True) if self.double else re.escape(other)
-        equal = bool(re.fullmatch(wanted, one, re.DOTALL))
-        return equal == (sign != "!=")
+        if not self.double:
+            return (one == other) == (sign != "!=")
+        pattern = self.expansion.pattern(right, has_groups=True)
+        return (
+            None if self._note(pattern) else self.expansion.glob(pattern, has_groups=True).fits(one) == (sign != "!=")
+        )
 
     def _searched(self, pattern: str, text: str) -> Decision:
         try:
-            match = re.search(with_classes(pattern), text)
+            ignores_case = bool(self.expansion.state.options.get("nocasematch"))
+            match = re.search(with_classes(pattern), text, re.IGNORECASE * ignores_case)
         except re.error:
             self._matched([unknown("${BASH_REMATCH[@]}")])
             return None
@@ -145,11 +149,17 @@ def _separated(text: str) -> list[str]:
     result = list[str]()
     for word in raw_words(text):
         is_pattern = bool(result) and result[-1] in ("=~", "==", "=", "!=")
-        if is_pattern or not re.match(r"[!(]*\(|.*[^(]\)+\Z", word) or "$(" in word or word[0] in "'\"":
-            result.append(word)
-        else:
-            opening = re.match(r"[!(]*", word)
-            closing = re.search(r"\)*\Z", word)
-            start, end = (opening.end() if opening else 0), (closing.start() if closing else len(word))
-            result += [*word[:start], *([word[start:end]] if word[start:end] else []), *word[end:]]
+        opening = "" if is_pattern else re.match(r"(?:!?\()*", word)[0]  # type: ignore[index]
+        closing = _unopened(word[len(opening) :])
+        end = len(word) - closing
+        result += [*opening, *([word[len(opening) : end]] if len(opening) < end else []), *word[end:]]
     return result
+
+
+def _unopened(word: str) -> int:
+    """How many brackets at a word's end nothing in it has opened."""
+    depth, position = 0, 0
+    while position < len(word):
+        depth += (word[position] == "(") - (word[position] == ")")
+        position = piece_end(word, position)
+    return min(max(0, -depth), len(word) - len(word.rstrip(")")))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
+from system.errors import UserError
 from translate.shell.arithmetic import Arithmetic
-from translate.shell.patterns import glob_pattern, trimmed
-from translate.shell.scanning import bracket_end, closing_quote, expansion_end, raw_words
+from translate.shell.patterns import Pattern, replaced, trimmed
+from translate.shell.scanning import bracket_end, closing_quote, expansion_end, has_group, piece_end, raw_words
 from translate.shell.values import (
     WHITESPACE,
     Gapped,
@@ -54,6 +55,7 @@ class Expansion:
 
     def fields(self, word: str) -> list[str]:
         """What one word becomes: none, one, or several."""
+        self.check_groups([word])
         return [field for one in with_braces(word) for field in self._fields(one)]
 
     def _fields(self, word: str) -> list[str]:
@@ -199,21 +201,39 @@ class Expansion:
                 result.append(letter)
         return "".join(result)
 
-    def pattern(self, written: str) -> str:
-        """A shell pattern, in which the signs that are within quotes stand for themselves."""
+    def check_groups(self, patterns: list[str]) -> None:
+        """Refuse a group such as `@(a|b)` where extglob is off: bash reads no script that has one there."""
+        for pattern in patterns if self.state.options.get("extglob", False) is False else []:
+            if has_group(pattern):
+                raise UserError(
+                    f"the pattern '{pattern}' is no bash without `shopt -s extglob` in a line before it; add that line",
+                    code="not-bash",
+                )
+
+    def pattern(self, written: str, has_groups: bool = False) -> str:
+        """A shell pattern, in which the signs that are within quotes stand for themselves; see glob."""
         parts, position = list[str](), 0
         while position < len(written):
             letter, start = written[position], position
+            position = piece_end(written, start)
             if letter in "'\"":
-                position = closing_quote(written, start)
-                parts.append(re.sub(r"([*?\[\]\\])", r"\\\1", self.one_word(written[start:position])))
-            elif letter in "$`":
-                position = max(expansion_end(written, start), start + 1)
-                parts.append(self.text(written[start:position]))
+                text = self.one_word(written[start:position])
+                parts.append(text if is_unknown(text) else re.sub(r"([-*?\[\]\\()|@+!^])", r"\\\1", text))
             else:
-                position += 2 if letter == "\\" else 1
-                parts.append(written[start:position])
-        return "".join(parts)
+                parts.append(self.text(written[start:position]) if letter in "$`" else written[start:position])
+        pattern, options = "".join(parts), self.state.options
+        needed = ["nocasematch", *(["extglob"] if "(" in pattern and not has_groups else [])]
+        undecided = [name for name in needed if options.get(name, False) is None]
+        return unknown(written, undecided[0]) if undecided else pattern
+
+    def glob(self, written: str, has_groups: bool = False, ignores_case: bool | None = None) -> Pattern:
+        """What matches a pattern; as shopt has it where nothing is said of groups and case."""
+        options = self.state.options
+        ignores_case = bool(options.get("nocasematch")) if ignores_case is None else ignores_case
+        pattern = Pattern(written, has_groups or bool(options.get("extglob")), ignores_case)
+        if pattern.is_odd:
+            raise _odd(written)
+        return pattern
 
     def _sum(self, written: str, within: str) -> str:
         open_names = self.unknown_operands(within)
@@ -312,12 +332,12 @@ class Expansion:
         if is_unknown(value):
             return unknown(written)
         if match := re.match(r"(%%?|##?)(.*)\Z", rest, re.DOTALL):
-            return trimmed(value, match[1], self.pattern(match[2]))
-        if match := re.match(r"(//|/#|/%|/)((?:\\.|[^/\\])*)(?:/(.*))?\Z", rest, re.DOTALL):
-            pattern = glob_pattern(self.pattern(match[2]), longest=True)
-            anchored = {"/#": rf"\A(?:{pattern})", "/%": rf"(?:{pattern})\Z"}.get(match[1], pattern)
-            replacement = self.one_word(match[3] or "")
-            return re.sub(anchored, lambda _: replacement, value, count=0 if match[1] == "//" else 1, flags=re.DOTALL)
+            pattern = self.pattern(match[2])
+            if is_unknown(pattern):
+                return unknown(written, (unknown_names(pattern) or [""])[0])
+            return trimmed(value, match[1], self.glob(pattern, ignores_case=False))
+        if match := re.match(r"(//|/#|/%|/)(.*)\Z", rest, re.DOTALL):
+            return self._replaced(value, match[1], match[2], written)
         if rest in ("^^", ",,", "^", ",", "@U", "@L", "@u"):
             changed = value.lower() if rest in (",,", ",", "@L") else value.upper()
             return changed[:1] + value[1:] if rest in ("^", ",", "@u") else changed
@@ -331,6 +351,22 @@ class Expansion:
                 count = numbers[1] if len(numbers) > 1 else None
                 return value[first:] if count is None else value[first:count] if count < 0 else value[first:][:count]
         return unknown(written)
+
+    def _replaced(self, value: str, sign: str, rest: str, written: str) -> str:
+        end = 1 if sign == "//" and rest.startswith("/") else 0  # a pattern may begin with the sign that ends it
+        while end < len(rest) and rest[end] != "/":
+            end = piece_end(rest, end)
+        pattern, raw = self.pattern(rest[:end]), rest[end + 1 :]
+        replacement, unquoted = self.one_word(raw), re.sub(r"""\\.|'[^']*'|"[^"]*\"""", "", raw)
+        if is_unknown(pattern):
+            return unknown(written, (unknown_names(pattern) or [""])[0])
+        if "&" in replacement and re.search("[&$`]", unquoted):  # it is what matches, but only from bash 5.2 on
+            return unknown(written[1:])
+        glob = self.glob(pattern)
+        has_groups = glob.has_groups and "(" in pattern
+        if re.search(r"\[[!^]\]", pattern) or (has_groups and (not value or (sign == "/%" and glob.fits("")))):
+            raise _odd(written)
+        return replaced(value, sign, glob, replacement)
 
     def assign_element(self, name: str, key: str, value: str, adds: bool = False) -> None:
         """Set an element of an array, by number or by key."""
@@ -401,6 +437,14 @@ class _Numbers(MutableMapping[str, int]):
 
     def __len__(self) -> int:
         return len(self.expansion.state.variables)
+
+
+def _odd(pattern: str) -> UserError:
+    return UserError(
+        f"bash is not consistent about what the pattern '{pattern}' matches, so the script is not read; write what it "
+        "gives in its place",
+        code="odd-pattern",
+    )
 
 
 def _unescaped(text: str) -> str:

@@ -99,7 +99,7 @@ def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: b
     shell.state.variables = {
         name: value for name, value in shell.state.variables.items() if name in shell.state.exported
     }
-    shell.state.functions, shell.state.positional = {}, positional
+    shell.state.functions, shell.state.positional, shell.state.options = {}, positional, {}
     received, shell.standard_input = shell.standard_input, None
     try:
         shell.run_script(text, sourced=False)
@@ -321,6 +321,16 @@ def _export(shell: Shell, arguments: list[str]) -> Outcome:
     return Outcome()
 
 
+def _shopt(shell: Shell, arguments: list[str]) -> Outcome:
+    signs = "".join(word for word in arguments[1:] if word.startswith("-"))
+    names = [word for word in arguments[1:] if not word.startswith("-")]
+    if "o" not in signs and ("s" in signs or "u" in signs):
+        shell.state.options |= dict.fromkeys(names, "s" in signs)
+    elif names == ["extglob"]:
+        return Outcome(shell.state.options.get("extglob", False))
+    return Outcome()
+
+
 def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
     """`exec`, `command`, `builtin` and `time`: the rest is the command."""
     rest = arguments[1:]
@@ -370,12 +380,12 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "echo": _echo, "printf": _printf, "cat": _cat, "seq": _computed(_sequence), "basename": _computed(_base_name),
     "expr": _computed(_expression),
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
-    "shift": _shift, "getopts": _get_options, "let": _let, "eval": _evaluate, "test": _test,
+    "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
     "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(
-        ("cd", "mkdir", "rm", "cp", "mv", "module", "wait", "trap", "shopt", "ulimit", "umask", "pushd", "popd",
+        ("cd", "mkdir", "rm", "cp", "mv", "module", "wait", "trap", "ulimit", "umask", "pushd", "popd",
          "sleep", "touch", "ln", "chmod", "hash"),
         _succeeds,
     ),

@@ -83,6 +83,36 @@ def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
     return min(position, len(text))
 
 
+def piece_end(text: str, start: int) -> int:
+    """The position after the escape, quote, expansion or letter that begins at `start`."""
+    if text[start] == "\\":
+        return start + 2
+    if text[start] in "'\"`":
+        return closing_quote(text, start)
+    return max(expansion_end(text, start), start + 1) if text[start] == "$" else start + 1
+
+
+def group_end(text: str, start: int) -> int:
+    """The position after the group of a pattern, such as `@(a|b)`, that begins at `start`; 0 where none does."""
+    if text[start] not in "?*+@!" or not text.startswith("(", start + 1):
+        return 0
+    before = text[:start] if text[start] == "!" else ""
+    if text[start] == "!" and before.rstrip()[-1:] != "=" and before[-1:] in {"", *" \t\n;&|({"}:
+        return 0  # it negates a statement, or what a test has in brackets
+    end = bracket_end(text, start + 1, is_sum=True)
+    return end if text[end - 1] == ")" else 0
+
+
+def has_group(text: str) -> bool:
+    """Whether a group of a pattern stands in a word outside of quotes."""
+    position = 0
+    while position < len(text):
+        if group_end(text, position):
+            return True
+        position = piece_end(text, position)
+    return False
+
+
 def raw_words(text: str) -> Iterator[str]:
     """The words of a text, with their quotes and expansions as they are."""
     position, start = 0, None
@@ -94,12 +124,7 @@ def raw_words(text: str) -> Iterator[str]:
             start, position = None, position + 1
             continue
         start = position if start is None else start
-        if letter == "\\":
-            position += 2
-        elif letter in "'\"`":
-            position = closing_quote(text, position)
-        else:
-            position = expansion_end(text, position) if letter == "$" else position + 1
+        position = group_end(text, position) or piece_end(text, position)
     if start is not None:
         yield text[start:]
 
@@ -138,6 +163,8 @@ def held_text(text: str) -> tuple[str, list[int]]:
             take(end, _held(text[position:end]))
         elif _begins_comment(text, position):
             take(_line_end(text, position), "")
+        elif end := group_end(text, position):
+            take(end, _held(text[position:end]))
         elif sum_end := _sum_end(text, position):
             take(sum_end, f"(({_held_sum(text[position + 2 : sum_end - 2])}))")
         elif heredoc := _heredoc(text, position):

@@ -111,6 +111,7 @@ class State:
     kinds: dict[str, str] = field(default_factory=dict)  # of variables: i (integers), u (upper case), l (lower case)
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
+    options: dict[str, Decision] = field(default_factory=dict)  # of shopt, by name
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
 
     def copy(self) -> State:
@@ -122,6 +123,7 @@ class State:
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
             positional=None if self.positional is None else list(self.positional), files=dict(self.files),
             causes=dict(self.causes), references=dict(self.references), kinds=dict(self.kinds),
+            options=dict(self.options),
             hidden=None if self.hidden is None else dict(self.hidden),
         )  # fmt: skip
 
@@ -134,7 +136,7 @@ class State:
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
         self.references, self.hidden, self.ended = other.references, other.hidden, other.ended
-        self.kinds = other.kinds
+        self.kinds, self.options = other.kinds, other.options
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -235,6 +237,10 @@ class State:
                 self.causes[name] = [*one.causes.get(name, []), *other.causes.get(name, []), *names]
         self.exported |= other.exported
         self.kinds = other.kinds | self.kinds
+        for name in {*one.options, *other.options}:
+            is_on = one.options.get(name, False)
+            if is_on != other.options.get(name, False):
+                self.options[name], self.causes[name] = None, names
         self.functions = other.functions | self.functions
         self.files = other.files | self.files
         self.ended += tuple(one for one in other.ended if one not in self.ended)
