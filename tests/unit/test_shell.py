@@ -133,6 +133,19 @@ def test_a_here_string_ends_where_its_word_ends(word: str, space: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "line",
+    ["cat <<E | bash", "bash <<E", "bash -s <<E && train z", "cat - <<'E' | cat | bash -s -- a 'b c'",
+     "bash -s a b <<E", "cat <<E > f && bash f a", "if cat <<E | bash; then train z; fi",
+     "cat <<E | while read -r l; do train \"$l\"; done", "(cat <<E | bash -x -o pipefail) 2> /dev/null",
+     "cat <<-E | bash | cat; cat <<F | bash\n\ttrain f\n\tE\ntrain g\nF\ncat <<E | bash",
+     "{ cat <<E; echo train z; } | bash", "! cat <<E | bash || train z"],
+)  # fmt: skip
+def test_a_heredoc_is_the_input_of_its_command_wherever_it_is_written(line: str) -> None:
+    script = f'export X="q r"\n{line}\ntrain "$X" \\$# \\$1 "it\'s"\nE\ntrain end'
+    assert read(script, **{"1": ""}) == run(script)
+
+
+@pytest.mark.parametrize(
     "script",
     ["n=2; ((x = 1 << n))\ntrain $x", "((x = 1<<2)); train $x\ncat > /dev/null <<E\nhi\nE\ntrain y",
      "((x = (1 << 2) << (1 << 1),\ny = x << 1)) # it's\ntrain $x $y\n( (train a) )\ntrain b",

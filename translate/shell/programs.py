@@ -57,25 +57,35 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
     """Follow `bash -c …`, a script that the script has written or that stands beside it, and standard input."""
     name = as_written(arguments[0]).rpartition("/")[2]
     if name in _RUNS_ELSEWHERE and shell.standard_input is not None:
-        _follow(shell, shell.standard_input, None)
+        _follow(shell, shell.standard_input, [])
         return True
     written = shell.state.file(arguments[0]) if "/" in arguments[0] else None
     if written is not None:
-        _follow(shell, written, arguments[1:])
+        _follow(shell, written, arguments[1:], arguments[0])
         return True
     if name not in _READS_SCRIPTS:
         return False
-    rest = arguments[1:]
-    while rest and rest[0].startswith("-") and name in SHELLS:
-        if "c" in rest[0].lstrip("-") and not rest[0].startswith("--") and len(rest) > 1:
-            _follow(shell, as_written(rest[1]), rest[3:])
-            return True
-        rest = rest[1:]
-    if not rest or rest[0] == "-s":
+    options, rest = _shell_options(arguments[1:]) if name in SHELLS else ("", arguments[1:])
+    if "c" in options and rest:
+        _follow(shell, as_written(rest[0]), rest[2:], rest[1] if len(rest) > 1 else arguments[0])
+        return True
+    if not rest or "s" in options:
         if shell.standard_input is not None:
-            _follow(shell, shell.standard_input, None)
+            _follow(shell, shell.standard_input, rest, arguments[0])
         return shell.standard_input is not None
     return _follow_file(shell, name, rest)
+
+
+def _shell_options(arguments: list[str]) -> tuple[str, list[str]]:
+    """The letters of a shell's options, and the words after them."""
+    letters, rest = "", arguments
+    while rest and rest[0][:1] in ("-", "+"):
+        option, *rest = rest
+        if option in ("-", "--"):
+            break
+        letters += "" if option.startswith("--") else option[1:]
+        rest = rest[option[-1:] in "oO" and not option.startswith("--") :]  # whose value is a word of its own
+    return letters, rest
 
 
 def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
@@ -86,12 +96,15 @@ def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
         text = beside.read_text(encoding="utf-8")
     if text is None:
         return False
-    _follow(shell, text, arguments[arguments.index(file) + 1 :], same_shell=name in ("source", "."))
+    same_shell = name in ("source", ".")
+    _follow(shell, text, arguments[arguments.index(file) + 1 :], file if name in SHELLS else None, same_shell)
     return True
 
 
-def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: bool = False) -> None:
-    """Another script: in the same shell, or in one that has the exported variables alone."""
+def _follow(
+    shell: Shell, text: str, positional: list[str] | None, name: str | None = None, same_shell: bool = False
+) -> None:
+    """Another script: in the same shell, or in one that has its own name and the exported variables alone."""
     if same_shell:
         shell.run_script(text, sourced=True)
         return
@@ -99,6 +112,8 @@ def _follow(shell: Shell, text: str, positional: list[str] | None, same_shell: b
     shell.state.variables = {
         name: value for name, value in shell.state.variables.items() if name in shell.state.exported
     }
+    if name is not None:
+        shell.state.variables["0"] = name
     shell.state.functions, shell.state.positional, shell.state.options = {}, positional, {}
     received, shell.standard_input = shell.standard_input, None
     try:
@@ -179,9 +194,10 @@ def _whole_number(text: str) -> int:
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
-    texts = [shell.state.file(word) for word in arguments[1:]]
-    if not texts:
-        texts, shell.standard_input = [shell.standard_input], shell.standard_input and ""
+    words = arguments[1:] or ["-"]
+    texts = [shell.standard_input if word == "-" else shell.state.file(word) for word in words]
+    if "-" in words:
+        shell.standard_input = shell.standard_input and ""
     if shell.output is not None:
         shell.output += texts
     return Outcome()

@@ -27,9 +27,7 @@ class Redirections(Loops):
     def _run_redirected_statement(self, node: Node) -> Outcome:
         body, received, is_given = node.child_by_field_name("body"), self.standard_input, False
         for child in node.children:
-            if child.type == "heredoc_redirect":
-                self.standard_input = self._heredoc(child)
-            elif child.type == "herestring_redirect":
+            if child.type == "herestring_redirect":
                 self.standard_input = self.herestring(child)
             elif _is_input(child):
                 self.standard_input = self._content(redirect_target(child))
@@ -53,7 +51,9 @@ class Redirections(Loops):
         return outcome
 
     def _content(self, word: str) -> str | None:
-        """What a file of the script's own holds, or what `<(a command)` prints; None: it is not known."""
+        """What a file of the script's own, `<(a command)` or a heredoc gives; None: it is not known."""
+        if word.startswith("<<"):
+            return self._heredoc(word)
         if not word.startswith("<("):
             file = self.expansion.one_word(word)
             return "" if file == "/dev/null" else self.state.file(file)
@@ -63,7 +63,7 @@ class Redirections(Loops):
         """Refuse a training with `<your path>` in it, which bash takes for redirections that swallow settings."""
         for child in node.children:
             text = text_of(child)
-            reads = _is_input(child) and not redirect_target(child).startswith(("<(", "/dev/"))
+            reads = _is_input(child) and not redirect_target(child).startswith(("<(", "<<", "/dev/"))
             if child.type == "file_redirect" and (reads or redirect_target(child).startswith("-")):
                 raise UserError(
                     f"the command in line {self.line(node)} has '{text}', which a shell takes for a redirection; "
@@ -85,19 +85,16 @@ class Redirections(Loops):
         """What `<<< word` gives."""
         return self.expansion.one_word(with_home(text_of(node)[3:].strip())) + "\n"
 
-    def _heredoc(self, node: Node) -> str:
-        body = next((child for child in node.children if child.type == "heredoc_body"), None)
-        start = next(text_of(child) for child in node.children if child.type == "heredoc_start")
-        text = text_of(body) if body is not None else ""
-        if text_of(node).startswith("<<-"):
+    def _heredoc(self, written: str) -> str:
+        start, _, text = written.partition("\n")
+        if start.startswith("<<-"):
             text = re.sub(r"^\t+", "", text, flags=re.MULTILINE)
         return text if re.search(r"['\"\\]", start) else self.expansion.text(text, escaped="$`\\\n")
 
 
 def _written_file(node: Node) -> Node | None:
     """The last redirection of a statement's output to a file."""
-    parts = [part for child in node.children for part in [child, *(child.children if "heredoc" in child.type else [])]]
-    written = [part for part in parts if part.type == "file_redirect" and text_of(part).lstrip("1&")[:1] == ">"]
+    written = [part for part in node.children if part.type == "file_redirect" and text_of(part).lstrip("1&")[:1] == ">"]
     return written[-1] if written else None
 
 

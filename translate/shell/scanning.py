@@ -144,7 +144,7 @@ def held_text(text: str) -> tuple[str, list[int]]:
         UserError: a quote is not closed.
     """
     result, rows, position, line = list[str](), [1], 0, 1
-    heredocs = list[_Heredoc]()
+    heredocs = list[tuple[int, _Heredoc]]()  # with what stands for each: `< word`, which the grammar has anywhere
 
     def take(end: int, written: str) -> None:
         nonlocal position, line
@@ -168,15 +168,14 @@ def held_text(text: str) -> tuple[str, list[int]]:
         elif sum_end := _sum_end(text, position):
             take(sum_end, f"(({_held_sum(text[position + 2 : sum_end - 2])}))")
         elif heredoc := _heredoc(text, position):
-            heredocs.append(heredoc)
-            take(heredoc.end, text[position : heredoc.end])
+            heredocs.append((len(result), heredoc))
+            take(heredoc.end, f"< {_held(text[position : heredoc.end])}")
         elif letter == "\n" and heredocs:
             take(position + 1, "\n")
-            for heredoc in heredocs:
+            for index, heredoc in heredocs:
                 start, end = heredoc.lines(text, position)
-                if start > position:
-                    take(start - 1, _held(text[position : start - 1]))
-                take(end, text[position:end])
+                result[index] = "< " + _held(f"{heredoc.written}\n{text[position:start]}")
+                take(end, "")
             heredocs = []
         else:
             take(position + 1, letter)
@@ -213,6 +212,7 @@ def _check_closed(text: str, start: int, end: int) -> None:
 class _Heredoc(NamedTuple):
     """A heredoc whose body begins with the next line."""
 
+    written: str
     delimiter: str
     has_tabs: bool  # before its lines, which are removed
     end: int  # position after `<<delimiter`
@@ -230,7 +230,7 @@ class _Heredoc(NamedTuple):
 
 def _heredoc(text: str, position: int) -> _Heredoc | None:
     match = _HEREDOC.match(text, position)
-    return _Heredoc(match[2] or match[3] or match[4], bool(match[1]), match.end()) if match else None
+    return _Heredoc(match[0], match[2] or match[3] or match[4], bool(match[1]), match.end()) if match else None
 
 
 def _sum_end(text: str, position: int) -> int:

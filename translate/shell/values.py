@@ -164,7 +164,7 @@ class State:
             number = int(name)
             if self.positional is not None and 0 < number <= len(self.positional):
                 return self.positional[number - 1]
-            return self.outside.get(name)
+            return self.variables.get(name, self.outside.get(name))  # 0: the name of a script within the script
         name = self.target(name)
         return self.variables.get(name, self.outside.get(name))
 
