@@ -357,6 +357,17 @@ def test_a_script_that_ends_since_a_variable_is_not_set_asks_for_it(test: str) -
     assert read(script, MODE="a") == run(script, MODE="a")
 
 
+PRINTED = ["if [ $U = x ]; then echo a; else echo b; fi", "[ $U = x ] && echo a || echo b",
+           "[ $U = x ] && exit; echo a", "for i in 1 2; do [ $U = x ] && break; echo $i; done"]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", PRINTED)
+def test_what_one_of_two_branches_prints_is_no_guess(command: str) -> None:
+    with pytest.raises(UserError):
+        read(f'V=$({command}); train "$V"')
+    assert read(f'V=$({command}); train "$V"', U="y") == run(f'V=$({command}); train "$V"', U="y")
+
+
 @pytest.mark.parametrize("command", ["$(cat args.txt)", "`cat args.txt`", "$(seq -s, 1 3)", "$(python x.py | tail -1)"])
 def test_settings_that_a_command_prints_are_asked_for_in_its_place(command: str) -> None:
     with refused("unknown-output"):

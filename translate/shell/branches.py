@@ -78,14 +78,21 @@ class Branches(programs.Shell):
         """Follow each of several branches, of which nobody says which runs; raises UserError if trainings differ."""
         names, before, start = self.deciding(self.undecided), self.state, len(self.calls)
         received, left = self.standard_input, list[str | None]()
+        printed, outputs = self.output, list[list[str | None]]()
         ends: list[tuple[Outcome, State, list[Call]]] = []
         for branch in branches:
             self.state, self.standard_input = before.copy(), received
+            self.output = None if printed is None else []
             outcome = branch()
+            outputs.append(self.output or [])
             ends.append((outcome, self.state, self.calls[start:]))
             left.append(self.standard_input)
             del self.calls[start:]
         self.state, self.standard_input = before, left[0] if len(set(left)) == 1 else None
+        self.output = printed
+        if printed is not None:
+            flows = {outcome.flow for outcome, _, _ in ends}
+            printed += outputs[0] if len(flows) == 1 and all(one == outputs[0] for one in outputs) else [None]
         started = [calls for _, _, calls in ends if calls]
         started = [calls for number, calls in enumerate(started) if calls not in started[:number]]
         if len(started) > 1 and names:
