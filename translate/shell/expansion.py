@@ -20,11 +20,10 @@ from translate.shell.values import (
     unknown,
     unknown_names,
 )
-from translate.shell.words import Fields, with_braces, with_home
+from translate.shell.words import Fields, unescaped, with_braces, with_home
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
 _LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
-_ESCAPES = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "r": "\r", "0": "\0"}
 _BOTH = "'\""
 _DEFAULTS = ("-", "=", "+", "?")
 _ASSIGNED = re.compile(  # within a sum
@@ -448,4 +447,4 @@ def _odd(pattern: str) -> UserError:
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), text, flags=re.DOTALL)
+    return unescaped(text).partition("\0")[0]

@@ -91,9 +91,9 @@ class Interpreter(Redirections):
         return Expansion(self.state, self.substituted)
 
     def substituted(self, command: str) -> str | None:
-        """The output of a command without line ends at its end; None if a program would make it."""
+        """The output of a command without NULs and line ends at its end; None if a program would make it."""
         output = self.output_of(command)
-        return None if output is None else output.rstrip("\n")
+        return None if output is None else output.replace("\0", "").rstrip("\n")
 
     def output_of(self, command: str) -> str | None:
         """The same with them."""
@@ -111,8 +111,7 @@ class Interpreter(Redirections):
                 raise
         finally:
             self.state, self.output = before, outer
-        known = bool(lines) and None not in lines
-        return "".join(line or "" for line in lines) if known else None
+        return None if None in lines else "".join(line or "" for line in lines)
 
     def line(self, node: Node) -> int:
         """Where a statement begins in the script, from 1; within a function it is the function's text that counts."""
@@ -129,6 +128,8 @@ class Interpreter(Redirections):
         if node.type in _STATEMENTS_WITHIN and not is_sum:
             return self.run_all(node.named_children)
         handler = getattr(self, f"_run_{node.type}", None)
+        if handler is None and self.output is not None:
+            self.output.append(None)
         return handler(node) if handler else Outcome()
 
     def run_all(self, nodes: list[Node]) -> Outcome:
@@ -223,6 +224,8 @@ class Interpreter(Redirections):
         """Values are expanded before the first is assigned, except arrays, which bash makes in turn."""
         options = [text_of(child) for child in node.children if re.match(r"[-+]\w", text_of(child))]
         kind, later = node.children[0].type, list[tuple[Node, str]]()
+        if self.output is not None and (len(node.children) == 1 or any("p" in option for option in options)):
+            self.output.append(None)  # it prints what is declared
         for child in node.named_children:
             text = self._with_value(child)
             if re.match(r"[^=]*=\(", text):

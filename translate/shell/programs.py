@@ -12,11 +12,13 @@ from translate.shell.expansion import Expansion
 from translate.shell.reading import map_file, read
 from translate.shell.scanning import raw_words
 from translate.shell.values import Outcome, State, as_written, is_unknown, unknown, unknown_parts
+from translate.shell.words import unescaped
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
 _RUNS_ELSEWHERE = ("ssh", "pdsh", "clush")
 _PRINTED = re.compile(r"%%|%[-0+]?\d*(?:\.\d+)?([sdifeg])")
+_ENDS = re.compile(r"(?<!\\)(?:\\\\)*\\c")  # `\c` ends what echo and printf write
 _IN_WORD = " getopts"  # where it is within one word of several letters
 
 
@@ -141,7 +143,9 @@ def _echo(shell: Shell, arguments: list[str]) -> Outcome:
     options = re.match(r"-[neE]+\Z", arguments[1]) if len(arguments) > 1 else None
     text = " ".join(arguments[2:] if options else arguments[1:])
     if options and "e" in options[0]:
-        text = text.replace("\\n", "\n").replace("\\t", "\t")
+        ended, text = _ENDS.search(text), unescaped(text, octal="0[0-7]{0,3}", signs="")
+        if ended and shell.output is not None:
+            shell.output.append(None)
     if shell.output is not None:
         shell.output.append(text + ("" if options and "n" in options[0] else "\n"))
     return Outcome()
@@ -160,10 +164,16 @@ def _printf(shell: Shell, arguments: list[str]) -> Outcome:
 
 def _formatted(layout: str, values: list[str]) -> str | None:
     """What printf writes; None where that is not a plain format, or a number that is unknown."""
-    layout = layout.replace("\\n", "\n").replace("\\t", "\t")
+    escaped, layout = layout, unescaped(layout)
     count = sum(map(bool, _PRINTED.findall(layout)))
     of_several = any(re.search(r"[@*]\]?\}?\Z", part) for value in values for part in unknown_parts(value))
-    if "%" in _PRINTED.sub("", layout) or is_unknown(layout) or of_several:
+    if (
+        "%" in _PRINTED.sub("", layout)
+        or _ENDS.search(escaped)
+        or escaped.count("%") < layout.count("%")
+        or is_unknown(layout)
+        or of_several
+    ):
         return None
     rounds = [values[start : start + count] for start in range(0, max(len(values), 1), count)] if count else [[]]
     try:
@@ -401,11 +411,12 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(
-        ("cd", "mkdir", "rm", "cp", "mv", "module", "wait", "trap", "ulimit", "umask", "pushd", "popd",
-         "sleep", "touch", "ln", "chmod", "hash"),
+        ("cd", "mkdir", "rm", "cp", "mv", "wait", "sleep", "touch", "ln", "chmod"),
         _succeeds,
     ),
     **dict.fromkeys(
-        ("ls", "tail", "head", "conda", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep"), _writes
+        ("ls", "tail", "head", "conda", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep",
+         "module", "trap", "ulimit", "umask", "pushd", "popd", "hash"),
+        _writes,
     ),
 }  # fmt: skip

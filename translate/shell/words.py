@@ -13,6 +13,26 @@ _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
 _QUOTED = r"""\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 
 
+_SIGNS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+
+
+def unescaped(text: str, octal: str = "[0-7]{1,3}", signs: str = "'\"?") -> str:
+    """A text with its escapes done, as `$'…'`, printf and `echo -e` do them; what they do not know stays.
+
+    Args:
+        text: the text.
+        octal: what a number in base 8 matches.
+        signs: that a backslash escapes, besides letters.
+    """
+
+    def character(match: re.Match[str]) -> str:
+        digits, base = (match[1], 16) if match[1] else (match[2], 8)
+        code = int(digits or "0", base) if digits else ord(_SIGNS.get(match[3], match[3]))
+        return chr(code) if code < 128 and (digits or match[3] in {*_SIGNS, *signs}) else match[0]
+
+    return re.sub(rf"\\(?:x([0-9a-fA-F]{{1,2}})|({octal})|(.))", character, text, flags=re.DOTALL)
+
+
 class Fields:
     """The words that one word of the script becomes."""
 
