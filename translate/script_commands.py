@@ -14,6 +14,7 @@ from translate.shell.interpreter import Interpreter
 from translate.shell.values import BEGIN, END, NAMED, as_written, unknown_names, unknown_parts
 
 _SETTING = re.compile(r"--|[+~]{0,2}\w+(\.\w+)+=")  # a word that is no program
+_STARTS_PYTHON = re.compile(r"(\A|/)(python[\d.]*|torchrun|deepspeed|launch|run)\Z")
 _NO_LAUNCHERS = (
     "echo",
     "printf",
@@ -48,14 +49,19 @@ def training_commands(
         UserError: the text is no bash, a comment cuts a command off from the rest of its options, or a branch or an
             array depends on what the text does not say.
     """
-    last_options = list[str]()
+    last_options, unnamed = list[str](), list[str]()
 
     def training_word(arguments: list[str]) -> int | None:
         if _SETTING.match(arguments[0]) and interpreter.calls:
             last_options.append(arguments[0])
         if as_written(arguments[0]).rpartition("/")[2] in _NO_LAUNCHERS:
             return None
-        return next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
+        start = next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
+        if start is None:
+            pairs = zip(["", *arguments], arguments, strict=False)
+            names = [name for before, word in pairs if _is_program(before, word) for name in unknown_names(word)]
+            unnamed.extend(interpreter.deciding(names))
+        return start
 
     interpreter = Interpreter(training_word, folder, assigned_outside)
     try:
@@ -72,6 +78,8 @@ def training_commands(
             code="command-cut-off",
             option=last_options[0],
         )
+    if unnamed and not interpreter.calls:
+        raise _unknown_program(list(dict.fromkeys(unnamed)))
     if outcome.flow == "exit" and interpreter.unset and not interpreter.calls:
         unset = list(interpreter.unset)
         names = ", ".join(f"${name}" for name in unset)
@@ -81,6 +89,22 @@ def training_commands(
             variables=unset,
         )
     return [_script_command(call) for call in interpreter.calls]
+
+
+def _unknown_program(names: list[str]) -> UserError:
+    return UserError(
+        f"which program the text starts depends on {', '.join(f'${name}' for name in names)}, which it does not say; "
+        f"add {set_options(names)}",
+        code="unknown-program",
+        variables=names,
+    )
+
+
+def _is_program(before: str, word: str) -> bool:
+    """Whether a word names a program, module or script, by what stands before it or how it ends, but not which."""
+    name = word.rpartition("/")[2]
+    is_named = before == "" or before == "-m" or bool(_STARTS_PYTHON.search(before)) or word.endswith(".py")
+    return is_named and END in name and not word.startswith("-") and "=" not in word
 
 
 def _script_command(call: Call) -> ScriptCommand:

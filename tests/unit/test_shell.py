@@ -357,6 +357,21 @@ def test_a_script_that_ends_since_a_variable_is_not_set_asks_for_it(test: str) -
     assert read(script, MODE="a") == run(script, MODE="a")
 
 
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("T=$1; accelerate launch --a 3 src/$T.py --lr 1", "1"),
+        ("python -m a.b.$M a=1", "M"),
+        ("if [ $U = a ]; then T=x; else T=y; fi; torchrun $T.py", "U"),
+        ("$RUN a=1", "RUN"),
+    ],
+)
+def test_a_program_whose_name_nobody_says_is_asked_for(script: str, name: str) -> None:
+    with refused("unknown-program", variables=[name]):
+        read(script)
+    assert read(f"{script}; train b") and not read("ray start --address $X; python a.py $Y; python $DIR/c.py; echo $Z")
+
+
 PRINTED = ["if [ $U = x ]; then echo a; else echo b; fi", "[ $U = x ] && echo a || echo b",
            "[ $U = x ] && exit; echo a", "for i in 1 2; do [ $U = x ] && break; echo $i; done"]  # fmt: skip
 

@@ -204,9 +204,9 @@ def _whole_number(text: str) -> int:
 
 
 def _cat(shell: Shell, arguments: list[str]) -> Outcome:
-    words = arguments[1:] or ["-"]
-    texts = [shell.standard_input if word == "-" else shell.state.file(word) for word in words]
-    if "-" in words:
+    files = arguments[1:] or ["-"]
+    texts = [shell.standard_input if file == "-" else shell.state.file(file) for file in files]
+    if "-" in files:
         shell.standard_input = shell.standard_input and ""
     if shell.output is not None:
         shell.output += texts
