@@ -12,7 +12,7 @@ from frameworks.command_parser import CommandParser, ScriptCommand
 from system.errors import UserError
 from system.yaml_files import read_yaml_text
 from translate import script_commands
-from translate.translation import EXPORTED
+from translate.translation import EXPORTED, part_is_in
 
 
 class TextSettings(dict[str, Any]):
@@ -60,7 +60,8 @@ def settings_of_text(
     command = commands[(number or 1) - 1]
     exported = {EXPORTED + name: value for name, value in command.environment.items()}
     result = TextSettings(exported | parser.settings_of_command(command, folder))
-    result.left_open = command.left_open
+    values = [str(value) for value in result.values()]
+    result.left_open = [part for part in command.left_open if any(part_is_in(part, value) for value in values)]
     return result
 
 

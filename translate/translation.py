@@ -105,7 +105,7 @@ def refuse_open(reading: Reading, left_open: Sequence[str]) -> None:
     """
     for name in sorted(reading.deciding & reading.stated.keys()):
         value = reading.stated[name]
-        parts = [part for part in left_open if isinstance(value, str) and _is_in(part, value)]
+        parts = [part for part in left_open if isinstance(value, str) and part_is_in(part, value)]
         is_path = any(name in reading.settings.get(key, ()) for key in ("model", "dataset"))
         if parts and not is_path:
             variables = [part[1:] for part in parts if part[1:].isidentifier() or part[1:].isdigit()]
@@ -115,7 +115,7 @@ def refuse_open(reading: Reading, left_open: Sequence[str]) -> None:
             )
 
 
-def _is_in(part: str, value: str) -> bool:
+def part_is_in(part: str, value: str) -> bool:
     """Whether a value has what is left open, such as `$N`, also as `${N%.sh}` or in a sum."""
     return part in value or ("$" in value and bool(re.search(rf"(?<!\w){re.escape(part[1:])}(?!\w)", value)))
 
