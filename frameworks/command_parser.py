@@ -52,6 +52,7 @@ class ScriptCommand:
 
     launcher: list[str]  # before the training's module or script
     arguments: list[str]  # after it
+    program: str = ""  # the module or script
     environment: dict[str, str] = field(default_factory=dict)  # variables that were set for it
     left_open: Sequence[str] = ()  # what the script does not decide of the arguments, as a shell writes it
 
@@ -73,6 +74,8 @@ class CommandParser(ABC):
     estimators: ClassVar[Mapping[str, str]]
     losses: ClassVar[Mapping[str, str]]
     says_none: ClassVar[bool] = False  # whether a command can state that a setting has no value
+    why_without: ClassVar[Mapping[str, str]] = {}  # keys `more.…` that it cannot state with others, with the reason
+    notes: ClassVar[Mapping[str, str]] = {}  # keys that depend on what no command says, with how
     not_in_command: ClassVar[Mapping[str, str]] = {}  # keys that the adapter sets otherwise, with how
 
     @cached_property
@@ -260,9 +263,26 @@ def value_of_text(text: str) -> Any:
     if not text.startswith(("[", "{", "'", '"')):
         return text
     try:
-        return _value_of_yaml(yaml.load(text, yaml.BaseLoader))
+        return _value_of_yaml(yaml.load(_spaced(text), yaml.BaseLoader))
     except yaml.YAMLError:
         return text
+
+
+def _spaced(text: str) -> str:
+    """A text in brackets with a space after the colon of each name, which YAML needs and Hydra does not."""
+    spaced, brackets, quote, before_colon = "", "", "", False
+    for character in text:
+        if quote or character in "'\"":
+            quote = "" if character == quote else quote or character
+        elif character in "{[,":
+            brackets += character.strip(",")
+            before_colon = brackets[-1:] == "{"
+        elif character in "]}":
+            brackets, before_colon = brackets[:-1], False
+        elif character == ":" and before_colon:
+            character, before_colon = ": ", False
+        spaced += character
+    return spaced
 
 
 def _value_of_yaml(content: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,19 +74,25 @@ class Reading:
         if value is not None:
             self.common[key], self.settings[key] = value, settings
 
-    def note_all(self, key: str, settings: Sequence[str]) -> None:
+    def note_all(self, key: str, settings: Sequence[str], value_of: Callable[[str], Any] | None = None) -> None:
         """The same of a key that is in several settings, such as those of policy and critic; the first decides.
 
         What a critic has otherwise, also by default, is a key of its own, `more.critic_…`.
+
+        Args:
+            key: of the settings.
+            settings: the policy's first.
+            value_of: what a setting means; default: its value.
         """
-        value = self.get(settings[0])
-        others = [name for name in settings[1:] if self.get(name) not in (value, None)]
-        self.note(key, value, *(name for name in settings if name not in others))
-        for name in others:
+        values = {name: (value_of or self.get)(name) for name in settings}
+        first = values[settings[0]]
+        same = [name for name, value in values.items() if value in (first, None)]
+        self.note(key, first, *same)
+        for name in values.keys() - set(same):
             if name.startswith("critic."):
-                self.note(f"more.critic_{key.rpartition('.')[2]}", self.get(name), name)
+                self.note(f"more.critic_{key.rpartition('.')[2]}", values[name], name)
             elif name in self.stated:
-                self.reasons[name] = f"run files have one value for this and {settings[0]}, which is {value}"
+                self.reasons[name] = f"run files have one value for this and {settings[0]}, which is {first}"
 
     def note_schedules(self, schedules: Mapping[str, tuple[Any, Any]], name: str, end: str) -> None:
         """Note how the learning rate changes, of the policy and, where it does otherwise, of the critic.

@@ -31,21 +31,22 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers + [0] * (3 - len(numbers)))
 
 
-def chosen_release(framework: str, wanted: str) -> str:
+def chosen_release(parser: CommandParser, wanted: str) -> str:
     """The newest listed release that is not newer than a version, or that was there on a day.
 
     Args:
-        framework: whose releases.
+        parser: of the framework whose releases they are.
         wanted: such as 0.5.1, or 2025-03-03.
 
     Raises:
         UserError: it is neither, or before the first.
     """
+    framework, pinned = parser.framework, parser.tables["release"].split()[1]
     releases: dict[str, datetime.date] = _table(framework)["releases"]
     if re.fullmatch(r"\d{4}-\d\d-\d\d", wanted):
         older = [version for version, day in releases.items() if str(day) <= wanted]
     elif re.fullmatch(r"v?\d+(\.\d+)*(\.?(post|rc)\d+)?", wanted):
-        older = [version for version in releases if _numbers(version) <= _numbers(wanted)]
+        older = [version for version in [*releases, pinned] if _numbers(version) <= _numbers(wanted)]
     else:
         raise UserError(f"--release takes a version or a day such as 2025-03-03, not '{wanted}'", code="no-release")
     if not older:

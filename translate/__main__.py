@@ -89,7 +89,7 @@ def translated_page(arguments: argparse.Namespace) -> str:
                 f"a command of {framework} says how many GPUs it takes; leave --gpus out", code="needless-option"
             )
         settings[source.gpus] = arguments.gpus
-    release = chosen_release(framework, arguments.release) if arguments.release else ""
+    release = chosen_release(source, arguments.release) if arguments.release else ""
     earlier = source.meant_then(settings, defaults_then(source, release)) if release else {}
     reading, labels = read_settings(source, settings, earlier)
     if arguments.target != framework:  # today's release gets the script's own words

@@ -47,7 +47,7 @@ class Rendering:
         """Renders; raises UserError for what cannot be left out or changed."""
         self.parser, self.common = parser, dict(parser.own_values(common))
         self.refused: dict[str, str] = {}
-        self.notes: dict[str, str] = {}
+        self.notes = {key: note for key, note in parser.notes.items() if key in common}
         release = parser.tables["release"]
         if self.common["algorithm"] not in parser.algorithms:
             if self.common["batch.samples_per_prompt"] == 1:
@@ -63,7 +63,7 @@ class Rendering:
         extra = parser.extra_settings(self.common)
         for key in self.common:
             if key.startswith("more.") and key not in {source for _, source in extra.values()}:
-                self.refused[key] = f"{release} has no setting for it"
+                self.refused[key] = parser.why_without.get(key, f"{release} has no setting for it")
         for key, setting in parser.unconverted.items():
             value = self.common.get(key)
             if isinstance(value, list):

@@ -126,7 +126,8 @@ def _script_command(call: Call) -> ScriptCommand:
         )
     arguments = [as_written(word) for word in call.arguments]
     exported = {name: as_written(value) for name, value in call.environment.items()}
-    return ScriptCommand(arguments[: call.start], arguments[call.start + 1 :], exported, _left_open(call))
+    before, program, after = arguments[: call.start], arguments[call.start], arguments[call.start + 1 :]
+    return ScriptCommand(before, after, program, exported, _left_open(call))
 
 
 def _left_open(call: Call) -> list[str]:

@@ -88,7 +88,7 @@ def read_settings(
     reading = Reading(stated, {**parser.defaults, **(earlier or {})})
     parser.read(reading)
     for key, setting in parser.unconverted.items():
-        if key not in reading.common:
+        if key not in reading.common and (key != "epochs" or "steps" not in reading.common):
             reading.note_stated(key, setting)
     return reading, labels
 

@@ -42,7 +42,7 @@ def update_settings(
             elif written is None and any(new in parts for _, parts in summed.values()):
                 continue
             elif written is None:
-                reason = first_reason(parser.tables["cannot"], name) if name.startswith("--") else None
+                reason = first_reason(parser.tables["cannot"], name) if name.startswith(("--", "program")) else None
                 otherwise = f"no setting of {parser.tables['release']}, by this name"
                 translation.unknown.append((text, f"{reason or otherwise}; left out"))
             elif why := parser.why_not_in_command(new, meant):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from frameworks import command_parser
@@ -38,6 +38,12 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         "gae": "gae", **dict.fromkeys(objective.ESTIMATORS.values(), "group"), **objective.NAMED_ESTIMATORS,
     }  # fmt: skip
     losses: ClassVar = objective.LOSSES
+    why_without: ClassVar = {
+        "more.max_samples": "OpenRLHF ends with a pass over the training set, which these steps do not",
+    }
+    notes: ClassVar = {
+        "steps": "in one pass, if the training set has as many problems; otherwise these steps need more episodes",
+    }
     not_in_command: ClassVar = {
         "rollout.top_k": "OpenRLHF has no setting for it; a run file's is set by frameworks/openrlhf/sampling_agent.py",
     }
@@ -68,7 +74,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             kept = [target for target in targets if ppo or not target.startswith("critic.")]
             if (
                 not key.startswith("batch.")
-                and key != "optimizer.schedule"
+                and key not in ("optimizer.schedule", "optimizer.warmup_ratio")
                 and kept
                 and (ppo or key not in ("objective.gamma", "objective.gae_lambda"))
             ):
@@ -90,8 +96,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
             }
         reading.note_betas("actor.adam.betas", "critic.adam.betas" if ppo else None)
         reading.note_changed({"more.adam_epsilon": "actor.adam.eps"})
-        schedules = {part: _schedule(reading, part) for part in ("actor", *["critic"] * ppo)}
-        reading.note_schedules(schedules, "lr_scheduler", "min_lr_ratio")
+        _read_schedules(reading, ("actor", *["critic"] * ppo))
         if (frozen := reading.number("critic.freezing_steps")) >= 0:
             reading.note("optimizer.critic_warmup_steps", frozen + 1, "critic.freezing_steps")
 
@@ -105,6 +110,12 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         if "more.adam_beta1" in common:
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.95)]
             flags["actor.adam.betas"] = (betas, "more.adam_beta1")
+        if "steps" in common and "more.max_samples" in common:
+            per_pass = common["more.max_samples"] // common["batch.prompts_per_step"]
+            if per_pass and common["steps"] % per_pass == 0:
+                flags["train.num_episodes"] = (common["steps"] // per_pass, "steps")
+            else:  # then the steps alone are stated
+                del flags["data.max_samples"]
         return flags
 
 
@@ -112,6 +123,23 @@ def _schedule(reading: Reading, part: str) -> tuple[str, float | None]:
     """How a part's learning rate changes, and where it ends."""
     name = str(reading.get(f"{part}.lr_scheduler"))
     return name, reading.get(f"{part}.min_lr_ratio") if "min_lr" in name else None
+
+
+def _read_schedules(reading: Reading, trained: Sequence[str]) -> None:
+    """How learning rates change; transformers has no warm-up with `constant`."""
+    schedules = {part: _schedule(reading, part) for part in trained}
+    reading.note_schedules(schedules, "lr_scheduler", "min_lr_ratio")
+    steady = [f"{part}.lr_warmup_ratio" for part, (name, _) in schedules.items() if name == "constant"]
+    reading.note_all(
+        "optimizer.warmup_ratio",
+        [f"{part}.lr_warmup_ratio" for part in trained],
+        lambda name: 0.0 if name in steady else reading.get(name),
+    )
+    for name in steady:
+        reading.idle[name] = "it has no effect with a constant schedule"
+        reading.settings = {
+            key: tuple(one for one in settings if one != name) for key, settings in reading.settings.items()
+        }
 
 
 def _read_advantages(reading: Reading) -> bool:

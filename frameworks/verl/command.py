@@ -67,6 +67,7 @@ MODEL_PATHS = (f"{MODEL}.path", "critic.model.path")
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
 ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
+NO_GRADIENT_CLIP = 1e9  # at 0, where others do not clip, verl leaves nothing of the gradient
 SMALLEST_BUCKET = 64  # megabytes; verl's own 2,048 are more than a demo needs
 # Without a GPU: one process of each kind, single precision, nothing that pays only on a larger machine.
 CPU: dict[str, Any] = {
@@ -129,6 +130,8 @@ def trainer_overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     keys, flags = run_settings.values(stage), CommandSettings(run)
     _check(run, stage, keys)
     ppo, reference = run.algorithm == "ppo", bool(keys.get("objective.kl_coefficient"))
+    if keys.get("optimizer.max_grad_norm") == 0:
+        keys["optimizer.max_grad_norm"] = NO_GRADIENT_CLIP
     for key, names in OVERRIDES.items():
         for name in names if key in keys else []:
             if (ppo or not name.startswith("critic.")) and (reference or not name.startswith(REF)):

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,14 +20,11 @@ from frameworks.verl.objective import CORRECTION
 from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
 
 LOSS = f"{ACTOR}.policy_loss.loss_mode"
+PROGRAM = re.compile(r"(^|(^|[./])trainer[./])main_ppo(\.py)?\Z|main_dapo(\.py)?\Z")  # verl's own training loop
 REMOVAL = "~"  # before a setting that Hydra is to take out
 INTERPOLATION = re.compile(r"(?<!\\)\$\{(\w+(?:\.\w+)+)\}")
 MOST_INTERPOLATIONS = 5  # one in another
-CRITIC_SCHEDULES = {
-    "constant": 0.0,
-    "cosine": 0.0,
-    "cosine_with_min_lr": 0.1,
-}  # with the end that is meant if none is stated
+CRITIC_SCHEDULES = {**verl.SCHEDULES, "cosine_with_min_lr": "cosine"}
 BATCH = (
     f"{ROLLOUT}.n", "data.train_batch_size", f"{ACTOR}.ppo_mini_batch_size",
 )  # fmt: skip
@@ -54,6 +51,10 @@ ADDED = (
     f"{REF}.fsdp_config.mixed_precision.", "critic.fsdp.mixed_precision.",
 )  # fmt: skip
 POLICY = "actor_rollout_ref.actor"
+CLIPPED_OTHERWISE = (
+    "verl 0.4 and later read clip_ratio_low and clip_ratio_high, here {low} and {high}, and it only where those are "
+    "null; --release says an earlier one"
+)
 
 
 class VerlCommandParser(command_parser.CommandParser):
@@ -86,13 +87,14 @@ class VerlCommandParser(command_parser.CommandParser):
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
         """See CommandParser; a group that is stated as a whole is so many settings, and a removal (~) is one itself."""
-        flags = {f"--{name}": value for name, value in super().settings_of_command(command, folder).items()}
+        del folder
         pairs = [word.partition("=") for word in command.arguments if not word.startswith("-")]
         stated = [
             [(name, text)] if name.startswith(REMOVAL) else _leaves(name.lstrip("+"), value_of_text(text))
             for name, equals, text in pairs if equals or name.startswith(REMOVAL)
         ]  # fmt: skip
-        return flags | dict(chain(*stated))
+        another = {"program": command.program} if command.program and not PROGRAM.search(command.program) else {}
+        return _flags(command.arguments) | another | dict(chain(*stated))
 
     def has_critic(self, settings: Mapping[str, Any]) -> bool:
         """See CommandParser."""
@@ -105,6 +107,9 @@ class VerlCommandParser(command_parser.CommandParser):
         ppo = _read_algorithm(reading)
         gpus = _read_hardware(reading)
         _read_batch(reading, gpus)
+        for name in (f"{POLICY}.optim.clip_grad", "critic.optim.clip_grad"):
+            if name in reading.stated and reading.number(name) == 0:
+                reading.reasons[name] = "at 0 verl leaves nothing of the gradient, and others do not clip it"
         for key, targets in verl.OVERRIDES.items():
             critic = targets[0].startswith("critic.") or key in ("objective.gamma", "objective.gae_lambda")
             if not key.startswith("batch.") and key not in OWN and (ppo or not critic):
@@ -168,12 +173,14 @@ class VerlCommandParser(command_parser.CommandParser):
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags, schedule = super().extra_settings(common), common.get("more.critic_schedule")
+        if flags.get("critic.optim.clip_grad", (1, ""))[0] == 0:
+            flags["critic.optim.clip_grad"] = (verl.NO_GRADIENT_CLIP, "more.critic_max_grad_norm")
         if "more.adam_beta1" in common:
             betas = [common["more.adam_beta1"], common.get("optimizer.adam_beta2", 0.999)]
             flags[f"{ACTOR}.optim.betas"] = (betas, "more.adam_beta1")
         if schedule in CRITIC_SCHEDULES:
-            lowest = common.get("more.critic_min_lr_ratio", CRITIC_SCHEDULES[schedule])
-            flags["critic.optim.lr_scheduler_type"] = (schedule.removesuffix("_with_min_lr"), "more.critic_schedule")
+            lowest = common.get("more.critic_min_lr_ratio", 0.1 if schedule == "cosine_with_min_lr" else 0.0)
+            flags["critic.optim.lr_scheduler_type"] = (CRITIC_SCHEDULES[schedule], "more.critic_schedule")
             flags["critic.optim.min_lr_ratio"] = (lowest, "more.critic_min_lr_ratio")
         return flags
 
@@ -184,6 +191,17 @@ class VerlCommandParser(command_parser.CommandParser):
         overrides = [override.replace(r"\${", "${") for override in super().as_arguments(stated)]
         removed = [f"{name}={text}" if text else name for name, (text, _) in flags.items() if name.startswith(REMOVAL)]
         return removed + [plain_text.sub(r"=\1", override) for override in overrides]
+
+
+def _flags(arguments: Sequence[str]) -> dict[str, Any]:
+    """Hydra's own options, such as --config-name; what follows one and is no setting is its value."""
+    flags: dict[str, Any] = {}
+    for word, after in pairwise([*arguments, ""]):
+        if word.startswith("-"):
+            name, equals, text = word.lstrip("-").partition("=")
+            own = text if equals else after if after and "=" not in after and after[0] not in "-+~" else "True"
+            flags[f"--{name}"] = value_of_text(own)
+    return flags
 
 
 def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
@@ -254,10 +272,10 @@ def _read_batch(reading: Reading, gpus: int) -> None:
 
 def _read_optimizer(reading: Reading, ppo: bool) -> None:
     trained = [f"{part}.optim" for part in (POLICY, *["critic"] * ppo)]
-    schedules = {part: _schedule(reading, part) for part in trained}
+    steps = reading.number("trainer.total_training_steps")
+    schedules = {part: _schedule(reading, part, steps) for part in trained}
     reading.note_schedules(schedules, "lr_scheduler_type", "min_lr_ratio")
     reading.note_betas(f"{POLICY}.optim.betas", "critic.optim.betas" if ppo else None)
-    steps = reading.number("trainer.total_training_steps")
     if steps:
         reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
     else:
@@ -273,22 +291,25 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
         reading.note("rollout.top_k", reading.get(f"{ROLLOUT}.top_k"), f"{ROLLOUT}.top_k")
 
 
-def _schedule(reading: Reading, part: str) -> tuple[str, float | None]:
-    """How a part's learning rate changes, and where it ends."""
+def _warmup(reading: Reading, part: str, steps: float | None) -> tuple[str, float]:
+    """A part's warm-up: as a share, or in steps of nobody knows how many."""
+    count = reading.number(f"{part}.lr_warmup_steps")
+    if count is None or count <= 0:
+        return "warmup_ratio", reading.number(f"{part}.lr_warmup_steps_ratio") or 0.0
+    return ("warmup_ratio", count / steps) if steps else ("warmup_steps", count)
+
+
+def _schedule(reading: Reading, part: str, steps: float | None) -> tuple[str, float | None]:
+    """How a part's learning rate changes, and where it ends; others have no warm-up with `constant`."""
     name, lowest = reading.get(f"{part}.lr_scheduler_type"), reading.get(f"{part}.min_lr_ratio")
+    if name == "constant" and _warmup(reading, part, steps)[1]:
+        return "constant_with_warmup", None
     return ("cosine_with_min_lr", lowest) if name == "cosine" and lowest else (name, None)
 
 
 def _read_warmup(reading: Reading, trained: Sequence[str], steps: float | None) -> None:
-    """The warm-up of the policy and, where it is another, of the critic: a share, or steps of nobody knows how many."""
-
-    def warmup(part: str) -> tuple[str, float]:
-        count = reading.number(f"{part}.lr_warmup_steps")
-        if count is None or count <= 0:
-            return "warmup_ratio", reading.get(f"{part}.lr_warmup_steps_ratio")
-        return ("warmup_ratio", count / steps) if steps else ("warmup_steps", count)
-
-    (name, value), *others = parts = [warmup(part) for part in trained]
+    """The warm-up of the policy and, where it is another, of the critic."""
+    (name, value), *others = parts = [_warmup(reading, part, steps) for part in trained]
     same = [part for part, own in zip(trained, parts, strict=True) if own == parts[0]]
     settings = [f"{part}.lr_warmup_steps{end}" for part in same for end in ("", "_ratio")]
     reading.note(f"{'optimizer' if name == 'warmup_ratio' else 'more'}.{name}", value, *settings)
@@ -317,11 +338,15 @@ def _read_mean(reading: Reading, loss: str | None) -> None:
 def _read_clips(reading: Reading, loss: str | None) -> None:
     """The bounds of the ratio."""
     names = [f"{ACTOR}.clip_ratio{end}" for end in ("", "_low", "_high")]
-    low, high = (reading.stated.get(name, reading.get(names[0])) for name in names[1:])
+    ends = [reading.stated.get(name, reading.defaults[name]) for name in names[1:]]
+    used = [names[0] if end is None else name for name, end in zip(names[1:], ends, strict=True)]
+    low, high = map(reading.number, used)
+    if names[0] not in used:
+        reading.idle[names[0]] = CLIPPED_OTHERWISE.format(low=low, high=high)
     shared = low == high and loss != "cispo"  # others have its upper bound alone
-    reading.note("objective.clip_ratio", low, *names[: 3 if shared else 2])
+    reading.note("objective.clip_ratio", low, used[0], names[1], *[names[2]] * shared)
     if not shared:
-        reading.note("objective.clip_ratio_high", high, names[2] if low != high else names[0])
+        reading.note("objective.clip_ratio_high", high, used[1], names[2])
     bound = reading.number(f"{ACTOR}.clip_ratio_c")
     if loss is not None and loss not in objective.DUAL_CLIPPED:
         reading.idle[f"{ACTOR}.clip_ratio_c"] = f"it has no effect with {loss}"
@@ -372,8 +397,11 @@ def _read_lengths(reading: Reading) -> None:
     """A penalty on the last tokens before the limit, and sampling again for groups without a signal."""
     buffer = objective.OVERLONG
     named = [name for name in reading.stated if name.startswith(buffer)]
-    if reading.stated.get(f"{buffer}.enable"):
-        penalty, manager = reading.stated.get(f"{buffer}.penalty_factor", 1.0), "reward.reward_manager.name"
+    manager = "reward.reward_manager.name"
+    if named and reading.get(manager) != "dapo":
+        reading.idle |= dict.fromkeys(named, f"only the reward manager dapo reads it; this is {reading.get(manager)}")
+    elif reading.stated.get(f"{buffer}.enable"):
+        penalty = reading.stated.get(f"{buffer}.penalty_factor", 1.0)
         reading.note("objective.overlong_buffer", reading.stated.get(f"{buffer}.len"), f"{buffer}.len",
                      f"{buffer}.enable", manager, "reward.reward_kwargs.max_resp_len")  # fmt: skip
         reading.note("objective.overlong_penalty", penalty, f"{buffer}.penalty_factor")

@@ -32,14 +32,14 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         {"objective.dual_clip": 3.0}, {f"{ACTOR}.clip_ratio_c": 3.0}, {"delta": 3.0}, {"actor.dual_clip": 3.0},
     ),
     (
-        {"objective.policy_loss": "gspo"},
+        {"objective.policy_loss": "gspo", "objective.loss_aggregation": "completion_mean"},
         {f"{ACTOR}.policy_loss.loss_mode": "gspo"},
         {"importance_sampling_level": "sequence"},
         {"actor.policy_loss_type": "gspo"},
     ),
     (
         {"objective.policy_loss": "cispo", "objective.loss_aggregation": "token_mean",
-         "objective.clip_ratio_high": 4.0},
+         "objective.clip_ratio": 1.0, "objective.clip_ratio_high": 4.0},
         {f"{ACTOR}.policy_loss.loss_mode": "cispo", f"{ACTOR}.clip_ratio_high": 4.0},
         {"loss_type": "cispo", "epsilon_high": 5.0},
         REFUSED,
@@ -47,7 +47,7 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
     (
         {"objective.policy_loss": "cispo", "objective.loss_aggregation": "token_mean", "objective.clip_ratio": 0.3},
         {f"{ACTOR}.policy_loss.loss_mode": "cispo", f"{ACTOR}.clip_ratio_high": 0.3},
-        {"loss_type": "cispo", "epsilon_high": 1.3},
+        REFUSED,
         REFUSED,
     ),
     (

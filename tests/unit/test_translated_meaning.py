@@ -53,7 +53,8 @@ def settings_of(printed: str, framework: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("text", "truth"),
     [("FALSE", False), ("True", True), ("NULL", None), ("None", "None"), ("[null, 1e-6, no]", [None, 1e-6, "no"]),
-     ("{a: 1, b: {c: x}}", {"a": 1, "b": {"c": "x"}}), ("'1e-6'", "1e-6"), ("[1", "[1")],
+     ("{a: 1, b: {c: x}}", {"a": 1, "b": {"c": "x"}}), ("'1e-6'", "1e-6"), ("[1", "[1"),
+     ("{a:1,b:{c:x:y},d:[e:f]}", {"a": 1, "b": {"c": "x:y"}, "d": ["e:f"]}), ('{"a":1e-6}', {"a": 1e-6})],
 )  # fmt: skip
 def test_a_word_is_what_the_framework_s_own_parser_makes_of_it(text: str, truth: Any) -> None:
     assert value_of_text(text) == truth and type(value_of_text(text)) is type(truth)
@@ -75,7 +76,7 @@ def test_a_word_is_what_the_framework_s_own_parser_makes_of_it(text: str, truth:
           "actor.lr_warmup_ratio": 0.0, "critic.lr_warmup_ratio": 0.2}),
         ("openrlhf", "verl",
          OPENRLHF + "--actor.max_norm 0.5 --actor.lr_warmup_ratio 0.2 --actor.lr_scheduler constant",
-         {f"{ACTOR}.optim.clip_grad": 0.5, "critic.optim.clip_grad": None, f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.2,
+         {f"{ACTOR}.optim.clip_grad": 0.5, "critic.optim.clip_grad": None, f"{ACTOR}.optim.lr_warmup_steps_ratio": None,
           "critic.optim.lr_warmup_steps_ratio": 0.03, "critic.optim.lr_scheduler_type": "cosine",
           "critic.optim.min_lr_ratio": 0.1}),
         ("openrlhf", "verl", OLD, {"critic.optim.clip_grad": 0.5, f"{ACTOR}.optim.clip_grad": 0.5,
@@ -105,7 +106,8 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
         ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=vanilla", {"delta": 3.0}, ""),
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=gspo", {"actor.dual_clip": None},
          "OpenRLHF's gspo has completion_mean"),
-        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo {ACTOR}.clip_ratio=0.3",
+        ("verl", "trl", 
+         GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo {ACTOR}.clip_ratio_low=0.3 {ACTOR}.clip_ratio_high=0.3",
          {"epsilon": None, "epsilon_high": 1.3}, "TRL's cispo has no lower bound"),
         ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.loss_agg_mode=token-mean",
          {"loss_type": "sapo"}, "it has no effect with sapo"),
@@ -128,13 +130,40 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {"lora_target_modules": ["q_proj", "v_proj"]}, ""),
         ("trl", "openrlhf", TRL + "--use_vllm true --vllm_importance_sampling_mode token_truncate",
          {"algo.advantage.is_correction_threshold": [0.0, 3.0]}, ""),
+        # Steps end a training, whatever the epochs; OpenRLHF counts problems.
+        ("verl", "openrlhf", GROUPS + "trainer.total_training_steps=100 trainer.total_epochs=15",
+         {"data.max_samples": 6400, "train.num_episodes": 1}, "otherwise these steps need more episodes"),
+        ("verl", "openrlhf", GROUPS + "trainer.total_training_steps=100 data.train_max_samples=640",
+         {"data.max_samples": 640, "train.num_episodes": 10}, ""),
+        ("verl", "openrlhf", GROUPS + "trainer.total_training_steps=100 data.train_max_samples=1000",
+         {"data.max_samples": 6400, "train.num_episodes": 1}, "OpenRLHF ends with a pass"),
+        ("trl", "verl", TRL + "--max_steps 100 --num_train_epochs 3",
+         {"trainer.total_training_steps": 100, "trainer.total_epochs": 100}, ""),
+        # A constant schedule has a warm-up in verl alone, and a bound of 0 means none but in verl.
+        ("verl", "trl", GROUPS + f"trainer.total_training_steps=100 {ACTOR}.optim.lr_warmup_steps_ratio=0.1",
+         {"lr_scheduler_type": "constant_with_warmup", "warmup_steps": 10}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.lr_scheduler constant --actor.lr_warmup_ratio 0.2",
+         {f"{ACTOR}.optim.lr_warmup_steps_ratio": None}, "0.2, since it has no effect with a constant schedule"),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.lr_scheduler constant_with_warmup --actor.lr_warmup_ratio 0.2",
+         {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.2}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
+        # verl reads clip_ratio where the two ends are null.
+        ("verl", "trl", GROUPS + f"{ACTOR}.clip_ratio=0.3", {"epsilon": None}, "and it only where those are null"),
+        ("verl", "trl", GROUPS + f"{ACTOR}.clip_ratio=0.3 {ACTOR}.clip_ratio_low=null {ACTOR}.clip_ratio_high=null",
+         {"epsilon": 0.3, "epsilon_high": None}, ""),
+        ("verl", "trl", GROUPS + f"{ACTOR}.clip_ratio_high=0.28", {"epsilon": None, "epsilon_high": 0.28}, ""),
+        # Other programs and other reward managers do not do the same.
+        ("verl", "trl", GROUPS.replace("verl.trainer", "recipe.one_step_off_policy"), {}, "another program than"),
+        ("verl", "openrlhf", GROUPS + "+reward.reward_kwargs.overlong_buffer_cfg='{enable:True,len:40}'",
+         {"reward.overlong_buffer_len": None}, "only the reward manager dapo reads it"),
         # What chooses data is not the machine's.
         ("verl", "trl", GROUPS + "data.prompt_key=question data.truncation=error", {}, "question, because data files"),
         ("openrlhf", "verl", GROUP_NORM + "--data.prompt_split half", {}, "half, because it chooses a part"),
         # Hydra: truth values in any case, groups as a whole, settings taken out, values of other settings.
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.use_kl_loss=FALSE algorithm.norm_adv_by_std_in_grpo=FALSE",
          {"algo.kl.init_coef": 0.0, "algo.kl.use_loss": None, "algo.advantage.estimator": "dr_grpo"}, ""),
-        ("verl", "openrlhf", GROUPS + "+reward.reward_kwargs.overlong_buffer_cfg='{enable: True, len: 40}'",
+        ("verl", "openrlhf",
+         GROUPS + "reward_model.reward_manager=dapo +reward.reward_kwargs.overlong_buffer_cfg='{enable: True,len: 40}'",
          {"reward.overlong_buffer_len": 40}, ""),
         ("verl", "openrlhf", GROUPS + "~trainer.logger", {}, "~trainer.logger=, because Hydra takes this out"),
         ("verl", "openrlhf", GROUPS + "~data.seed=3", {"train.seed": None}, "~data.seed=3, because Hydra takes this"),
@@ -188,6 +217,19 @@ def test_limits_of_earlier_releases_are_known(target: str, release: str) -> None
         assert (printed["data.max_prompt_length"], printed["data.max_response_length"]) == (1024, 4096)
     else:
         assert (printed["data.max_len"], printed["rollout.max_new_tokens"]) == (5120, 4096)
+
+
+@pytest.mark.parametrize(("release", "epsilon"), [("0.2", 0.3), ("0.3.0", 0.3), ("0.4.0", None), (None, None)])
+def test_a_clip_range_is_that_of_the_release(release: str | None, epsilon: float | None) -> None:
+    printed = settings_of(page(GROUPS + f"{ACTOR}.clip_ratio=0.3", "verl", "trl", release), "trl")
+    assert printed.get("epsilon") == epsilon
+
+
+@pytest.mark.parametrize("framework", ["trl", "verl", "openrlhf"])
+def test_the_pinned_release_is_one_that_a_text_can_be_of(framework: str) -> None:
+    pinned = command_parser.load(framework).tables["release"].split()[1]
+    text = {"trl": TRL, "verl": GROUPS, "openrlhf": GROUP_NORM}[framework]
+    assert f"the default of {framework} {pinned}." in page(text, framework, "verl", pinned)
 
 
 def test_a_reader_that_closes_the_output_gets_no_traceback() -> None:
