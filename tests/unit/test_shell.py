@@ -410,6 +410,8 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("while true; do n=$(( ${n:-0} + 1 )); sleep 1; done; train a", "endless-script"),
         ("for i in $(seq 10001); do N=$i; done; train $N", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
+        ("train {1..20000}", "endless-script"),
+        ("train {1..200}{1..200}", "endless-script"),
         ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),
     ],

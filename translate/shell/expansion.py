@@ -48,9 +48,9 @@ class Expansion:
         """Elements as one text, as `"$*"` has them."""
         return self.separators[:1].join(elements)
 
-    def all_fields(self, text: str) -> list[str]:
-        """All words of a text."""
-        return [field for word in raw_words(text) for field in self.fields(word)]
+    def _default_fields(self, text: str) -> list[str]:
+        """The words of a default, in which braces are plain signs."""
+        return [field for word in raw_words(text) for field in self._fields(word)]
 
     def fields(self, word: str) -> list[str]:
         """What one word becomes: none, one, or several."""
@@ -108,7 +108,7 @@ class Expansion:
         if default and bracket_end(written, 1) == len(written):
             elements = self.state.elements(default[1]) if default[2] else self.state.text(default[1])
             if (elements not in ((None, [], [""], "") if default[3] else (None, []))) == (default[4] == "+"):
-                fields.extend(self.all_fields(default[5]))
+                fields.extend(self._default_fields(default[5]))
                 return
         array = self._whole_array(written)
         if array is None:
@@ -146,7 +146,7 @@ class Expansion:
                 if sign == "?":
                     return [unknown(written)]
                 if quotes is None or re.search(r"\$\{?@|\[@\]", default):
-                    return self.all_fields(default)
+                    return self._default_fields(default)
                 return [self.text(default, quotes)]
             return [] if sign == "+" or elements is None else elements
         if elements is None:

@@ -34,7 +34,7 @@ from translate.shell.values import (
     unknown_names,
     unknown_parts,
 )
-from translate.shell.words import with_home
+from translate.shell.words import with_braces, with_home
 
 MOST_STATEMENTS = 100_000
 DEEPEST = 40  # scripts within scripts, and calls of functions
@@ -227,11 +227,11 @@ class Interpreter(Redirections):
         if self.output is not None and (len(node.children) == 1 or any("p" in option for option in options)):
             self.output.append(None)  # it prints what is declared
         for child in node.named_children:
-            text = self._with_value(child)
-            if re.match(r"[^=]*=\(", text):
-                self._declare(kind, options, child, text)
+            written = text_of(child)
+            if re.match(r"[^=]*=\(", written):
+                self._declare(kind, options, child, written)
             else:
-                later.append((child, text))
+                later += [(child, self._with_value(one)) for one in with_braces(written)]
         for child, text in later:
             self._declare(kind, options, child, text)
         return Outcome()
@@ -260,11 +260,11 @@ class Interpreter(Redirections):
         if (command == "export" or "x" in options) and name and "n" not in options:
             self.state.exported.add(name)
 
-    def _with_value(self, node: Node) -> str:
-        """A word of a declaration with its value expanded; an array's elements are not."""
-        match = re.match(r"([A-Za-z_]\w*(?:\[.*?\])?\+?=)(?!\()(.*)\Z", text_of(node), re.DOTALL)
+    def _with_value(self, written: str) -> str:
+        """A word of a declaration with its value expanded."""
+        match = re.match(r"([A-Za-z_]\w*(?:\[.*?\])?\+?=)(.*)\Z", written, re.DOTALL)
         if match is None:
-            return text_of(node)
+            return written
         return match[1] + shlex.quote(self.expansion.one_word(with_home(match[2], is_assigned=True)))
 
     def _run_unset_command(self, node: Node) -> Outcome:

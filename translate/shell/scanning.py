@@ -76,7 +76,8 @@ def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
         elif has_commands and _begins_comment(text, position):
             position = _line_end(text, position)
         else:
-            depth += (letter == opening) - (letter == closing)
+            is_nested = letter == opening and (opening != "{" or not depth)  # `${a:-{}` ends with its first brace
+            depth += is_nested - (letter == closing)
             position += 1
             if not depth:
                 break

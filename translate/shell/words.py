@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
-from translate.shell.scanning import closing_quote, expansion_end
+from system.errors import UserError
+from translate.shell.scanning import bracket_end, piece_end
 from translate.shell.values import WHITESPACE, is_unknown, pieces
 
-_BRACES = re.compile(r"\{(?:(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?|([^{}'\"$`\s]*,[^{}'\"$`\s]*))\}")
+_SEQUENCE = re.compile(r"([-+]?\d+|[A-Za-z])\.\.([-+]?\d+|[A-Za-z])(?:\.\.([-+]?\d+))?", re.ASCII)
 _MOST_BRACES = 10_000
 _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
 _QUOTED = r"""\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
@@ -93,29 +96,63 @@ def with_home(word: str, is_assigned: bool = False) -> str:
 
 
 def with_braces(word: str) -> list[str]:
-    """`a{1..3}` and `a{b,c}` as the words that they stand for."""
-    match = next((one for one in _BRACES.finditer(word) if not _is_quoted(word, one.start())), None)
-    if match is None:
-        return [word]
-    if match[4] is not None:
-        options = match[4].split(",")
-    else:
-        first, last, by = int(match[1]), int(match[2]), abs(int(match[3] or 1)) or 1
-        if abs(last - first) // by > _MOST_BRACES:
-            return [word]
-        options = [str(n) for n in range(first, last + (1 if last >= first else -1), by if last >= first else -by)]
-    before, after = word[: match.start()], word[match.end() :]
-    return [one for option in options for one in with_braces(f"{before}{option}{after}")]
+    """`a{1..3}` and `a{b,c}` as the words that they stand for; raises UserError if they are too many."""
+    for start in _unquoted(word, 0):
+        options, end = _brace_options(word, start) if word[start] == "{" and word[: start + 2] != "{}" else ([], 0)
+        if options:
+            rests = with_braces(word[end:])
+            if len(options) * len(rests) > _MOST_BRACES:
+                raise _too_many(word)
+            return [f"{word[:start]}{option}{rest}" for option in options for rest in rests]
+    return [word]
 
 
-def _is_quoted(word: str, index: int) -> bool:
-    position = 0
-    while position < index:
-        letter = word[position]
-        end = closing_quote(word, position) if letter in "'\"" else position + 1
-        end = expansion_end(word, position) if letter in "$`" else end
-        end = position + 2 if letter == "\\" else end
-        if end > index:
-            return True
-        position = max(end, position + 1)
-    return False
+def _brace_options(word: str, start: int) -> tuple[list[str], int]:
+    """What the brace that opens at `start` stands for, and where it ends; none if it is only a sign."""
+    depth, cuts, has_dots = 0, [start], False
+    for at in _unquoted(word, start + 1):
+        letter = word[at]
+        if letter == "}" and not depth and (len(cuts) > 1 or has_dots):
+            if not re.search(r"(?<!\\),", word[start:at]):  # bash counts the commas in quotes, too
+                return _sequence(word[start + 1 : at]) or [word[start : at + 1]], at + 1
+            parts = itertools.pairwise([*cuts, at])
+            return [option for cut, end in parts for option in with_braces(word[cut + 1 : end])], at + 1
+        depth += (letter == "{") - (letter == "}" and depth > 0)
+        if not depth and letter == ",":
+            cuts.append(at)
+        has_dots |= not depth and word.startswith("..", at) and word[at + 2 : at + 3] != "}"
+    return [], 0
+
+
+def _sequence(written: str) -> list[str]:
+    """The numbers or letters of `first..last` or `first..last..by`; none if that is no sequence."""
+    match = _SEQUENCE.fullmatch(written)
+    if not match or match[1].isalpha() != match[2].isalpha():
+        return []
+    ends, by = (match[1], match[2]), abs(int(match[3] or 1)) or 1
+    first, last = map(ord if match[1].isalpha() else int, ends)
+    if abs(last - first) // by > _MOST_BRACES:
+        raise _too_many(written)
+    numbers = range(first, last + 1, by) if first <= last else range(first, last - 1, -by)
+    if match[1].isalpha():
+        return [chr(number).replace("`", "\\`") for number in numbers]
+    width = max(map(len, ends)) if any(re.match(r"-?0\d", end) for end in ends) else 0
+    return [f"{number:0{width}}" for number in numbers]
+
+
+def _too_many(word: str) -> UserError:
+    return UserError(
+        f"the braces in '{word[:40]}' stand for more than {_MOST_BRACES:,} words, so the script is not read; paste "
+        "the training command alone",
+        code="endless-script",
+    )
+
+
+def _unquoted(word: str, start: int) -> Iterator[int]:
+    """The positions from `start` on that are in no quotes, expansions or `<(commands)`."""
+    while start < len(word):
+        is_command = word[start] in "<>" and word.startswith("(", start + 1)
+        end = bracket_end(word, start + 1) if is_command else piece_end(word, start)
+        if end == start + 1:
+            yield start
+        start = end
