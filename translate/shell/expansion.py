@@ -10,6 +10,7 @@ from translate.shell.arithmetic import Arithmetic
 from translate.shell.patterns import Pattern, replaced, trimmed
 from translate.shell.scanning import bracket_end, closing_quote, expansion_end, has_group, piece_end, raw_words
 from translate.shell.values import (
+    MOST_CHARACTERS,
     WHITESPACE,
     Gapped,
     State,
@@ -19,6 +20,7 @@ from translate.shell.values import (
     pieces,
     unknown,
     unknown_names,
+    unknown_parts,
 )
 from translate.shell.words import Fields, unescaped, with_braces, with_home
 
@@ -152,17 +154,24 @@ class Expansion:
         if elements is None:
             return [unknown(written)]
         if rest.startswith(":"):
-            numbers = [self.number(part) for part in rest[1:].split(":")]
-            if None in numbers:
-                return [unknown(written)]
-            first = numbers[0] or 0
-            first = (
-                len(elements) + first if first < 0 else max(0, first - written.startswith(("${@", "${*")))
-            )  # $@ counts from 1
-            if first < 0:
-                return []
-            return elements[first : first + (numbers[1] or 0)] if len(numbers) > 1 else elements[first:]
+            return self._slice(written, rest)
         return [self._changed(element, rest, written) for element in elements] if rest else elements
+
+    def _slice(self, written: str, rest: str) -> list[str]:
+        """`${name[@]:from:count}`, where elements count by their numbers, and `${@:from:count}`, where $0 is one."""
+        name, numbers = written[2:].partition("[")[0], [self.number(part) for part in rest[1:].split(":")]
+        if isinstance(text := self.state.variables.get(self.state.target(name)), str):
+            return [self._changed(text, rest, written)]
+        numbered = self.state.numbered(name)
+        if written[2] in "@*":
+            numbered = dict(enumerate([self._value("0", "$0"), *(self.state.positional or [])]))
+        first, count = numbers[0], numbers[1] if len(numbers) > 1 else MOST_CHARACTERS
+        parts = [part for element in (numbered or {}).values() for part in unknown_parts(element)]
+        has_gap = any(part.endswith(("[@]}", "[*]}")) for part in parts)  # nobody says how many elements it is
+        if numbered is None or has_gap or first is None or count is None or count < 0:
+            return [unknown(written)]
+        first += (max(numbered, default=-1) + 1) * (first < 0)
+        return [element for number, element in numbered.items() if 0 <= first <= number][:count]
 
     def _elements(self, name: str) -> list[str]:
         return self.state.elements(name) or []
@@ -346,9 +355,10 @@ class Expansion:
             numbers = [self.number(part) for part in rest[1:].split(":")]
             if None not in numbers:
                 first = numbers[0] or 0
-                first = max(0, len(value) + first) if first < 0 else first
+                first += len(value) * (first < 0)
                 count = numbers[1] if len(numbers) > 1 else None
-                return value[first:] if count is None else value[first:count] if count < 0 else value[first:][:count]
+                end = len(value) if count is None else count + (first if count >= 0 else len(value))
+                return unknown(written) if count and end < first else value[first:end] if first >= 0 else ""
         return unknown(written)
 
     def _replaced(self, value: str, sign: str, rest: str, written: str) -> str:
