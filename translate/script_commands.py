@@ -65,8 +65,8 @@ def training_commands(
 
     interpreter = Interpreter(training_word, folder, assigned_outside)
     try:
-        outcome = interpreter.run_text(
-            text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n")
+        outcome = interpreter.run_script(
+            text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n"), sourced=False
         )
     except RecursionError:
         sentence = "the script nests brackets or substitutions too deep to be read; paste its training command alone"

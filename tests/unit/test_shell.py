@@ -421,6 +421,36 @@ def test_what_is_no_script_has_a_code(script: str, code: str) -> None:
         read(script)
 
 
+ENDS = """\
+trap 'bash -c "train a"' EXIT; train b; X=$(trap 'echo t' EXIT; echo a); train $X; (trap 'train s' 0; train d); exit 3
+trap -- 'N=3; train $N' exit TERM; N=4; bash -c 'trap "train t" EXIT; train b; exec bash -c "train c"; train d'
+f() { train f$1; }; trap 'f 1' EXIT; f() { train g$1; }; f 2; f 3 & wait; trap 'train t' INT ERR USR1
+N=1 & train ${N-0}
+trap 'train t' EXIT; trap - EXIT; train a; trap 'train u' EXIT; trap EXIT; (exec bash -c 'train in'; train no); train c
+exec 2> /dev/null; exec {fd}> f; exec 3<&-; { train a; exit; } & wait; trap 'train t' EXIT; exec bash -c 'train e'
+f() { exec bash -c 'train in'; }; exec; exec bash -c 'train a' & wait; if [ $# = 0 ]; then f; fi; train after
+f() { train "in $1"; }; time f a; time -p f b; command f c; command -v train > /dev/null; exec false || train d
+bash() { command bash "$@"; }; bash -c 'train a'
+"""
+
+
+@pytest.mark.parametrize("script", ENDS.strip().split("\n"))
+def test_a_shell_ends_as_in_bash_with_its_trap_or_its_last_program(script: str) -> None:
+    assert read(script, **{"1": ""}) == run(script)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["if [ $U = x ]; then trap 'train t' EXIT; fi", "[ $U = x ] && trap 'train t' EXIT || trap 'train s' EXIT",
+     "f() { trap 'train t' RETURN; }; f", "trap 'bash -c \"train t\"' DEBUG",
+     "N=1; trap 'train $N' EXIT; if [ $U = x ]; then N=2; exit; fi"],
+)  # fmt: skip
+def test_a_training_in_a_trap_that_may_run_is_refused(script: str) -> None:
+    with refused("training-in-trap"):
+        read(f"{script}; ls")
+    assert not read(script.replace("train", "kill"))
+
+
 def test_a_hundred_thousand_lines_are_read_in_linear_time() -> None:
     """Minutes if it were quadratic."""
     assert read("train a \\\n" + "\\\n" * 100_000 + "b") == [["a", "b"]]

@@ -112,6 +112,8 @@ class Branches(programs.Shell):
                 self.leave(outcome.flow, state, names)
         first = together[0]
         self.state.take(first[1])
+        if any(outcome.flow == "exit" for outcome, _, _ in ends) and flow != "exit" and any(self.state.traps):
+            self.state.traps += ("",)  # it may have run before
         for _, state, _ in together[1:]:
             self.state.merge(self.state.copy(), state, names)
         if names:

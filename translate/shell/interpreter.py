@@ -53,6 +53,7 @@ class Interpreter(Redirections):
     output: list[str | None] | None = None  # of a substituted command; None within: not known
     standard_input: str | None = None
     statements: int = 0
+    program_line: int = 0
     depth: int = 0
     loops: int = 0
     undecided: list[str] = field(default_factory=list)
@@ -137,7 +138,8 @@ class Interpreter(Redirections):
         outcome = Outcome()
         for node in nodes:
             if node.type != "comment":
-                outcome = self.run(node)
+                is_apart = node.next_sibling is not None and node.next_sibling.type == "&"
+                outcome = self._in_subshell(lambda node=node: self.run(node)) if is_apart else self.run(node)  # type: ignore[misc]
             if outcome.flow:
                 break
         return outcome
@@ -148,12 +150,14 @@ class Interpreter(Redirections):
         return Outcome(None if number is None else number != 0)
 
     def _run_subshell(self, node: Node) -> Outcome:
+        return self._in_subshell(lambda: self.run_all(node.named_children))
+
+    def _in_subshell(self, follow: Callable[[], Outcome]) -> Outcome:
         before, self.state = self.state, self.state.copy()
         try:
-            outcome = self._apart(lambda: self.run_all(node.named_children))
+            return Outcome(self._apart(follow).status)
         finally:
             self.state = before
-        return Outcome(outcome.status)
 
     def _apart(self, follow: Callable[[], Outcome], returns: bool | None = None) -> Outcome:
         """Follow what no `break` or `return` leaves for what is around it: a function, or a shell of its own.
@@ -162,7 +166,9 @@ class Interpreter(Redirections):
             follow: follows it.
             returns: whether it may return; None: where what is around it may.
         """
-        outer = self.loops, self.left, self.returned
+        outer, is_shell = (self.loops, self.left, self.returned), returns is not True
+        if is_shell:
+            self.state.traps = ("",)
         may_return = self.returned is not None if returns is None else returns
         self.loops, self.left, self.returned = 0, [], [] if may_return else None
         try:
@@ -170,10 +176,20 @@ class Interpreter(Redirections):
             for state, names in self.returned or []:
                 self.state.merge(self.state.copy(), state, names)
                 self.undecided, outcome = names, Outcome(None, outcome.flow)
+            if is_shell:
+                self._run_traps()
         finally:
             self.loops, self.left, self.returned = outer
         self.state.ended = tuple(one for one in self.state.ended if one.flow != "return")
         return outcome
+
+    def _run_traps(self) -> None:
+        """Follow what `trap` has run at the end of a shell."""
+        (traps, self.state.traps), started = (self.state.traps, ("",)), len(self.calls)
+        for text in traps:
+            self.run_text(text)
+        if len(traps) > 1 and len(self.calls) > started:
+            raise programs.in_trap()
 
     def _run_list(self, node: Node) -> Outcome:
         left, sign, right = node.children[0], node.children[1].type, node.children[-1]
@@ -323,6 +339,10 @@ class Interpreter(Redirections):
 
     def run_program(self, arguments: list[str], line: int) -> Outcome:
         """Follow a program, a function, or a command of the shell."""
+        self.program_line = line
+        timed = arguments[1 + (arguments[1:2] == ["-p"]) :] if arguments[0] == "time" else []
+        if timed and timed[0] in self.state.functions:  # unlike programs that start others, it is a word of the shell
+            arguments = timed
         if arguments[0] in self.state.functions:
             return self.run_function(arguments)
         built_in = programs.BUILT_IN.get(as_written(arguments[0]).rpartition("/")[2])

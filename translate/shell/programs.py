@@ -6,7 +6,9 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
+from system.errors import UserError
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.expansion import Expansion
 from translate.shell.reading import map_file, read
@@ -30,6 +32,8 @@ class Shell(ABC):
     training_word: Callable[[list[str]], int | None]  # where a program's words name a training, if they do
     output: list[str | None] | None = None  # of a substituted command; None within: not known
     standard_input: str | None = None  # what is left of it
+    calls: list[Any]  # of trainings
+    program_line: int = 0  # of the script, where the program stands that is followed
     loops: int = 0  # around the statement that is followed, within its function
     returned: list[tuple[State, list[str]]] | None  # where this function may have returned, and why; None: in none
 
@@ -358,11 +362,67 @@ def _shopt(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
-    """`exec`, `command`, `builtin` and `time`: the rest is the command."""
+    """`command` and `builtin`: the rest is the command, which is no function."""
     rest = arguments[1:]
     while rest and rest[0].startswith("-"):
+        if re.match("-p?[vV]", rest[0]):  # says where the command is
+            _writes(shell, arguments)
+            return Outcome(None)
         rest = rest[1:]
-    return shell.run_program(rest, 0) if rest else Outcome()
+    if not rest:
+        return Outcome()
+    function = shell.state.functions.pop(rest[0], None)
+    try:
+        return shell.run_program(rest, shell.program_line)
+    finally:
+        if function is not None:
+            shell.state.functions[rest[0]] = function
+
+
+def _exec(shell: Shell, arguments: list[str]) -> Outcome:
+    """`exec`: with a command, nothing follows it; with redirections alone, of which `{name}` may be left, all does."""
+    rest = arguments[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[1 + (rest[0] == "-a") :]
+    if not rest or re.fullmatch(r"\{\w+\}", rest[0]):
+        return Outcome()
+    outcome = _wrapped(shell, ["command", *rest])
+    shell.state.traps = ("",)
+    return Outcome(outcome.status, "exit")
+
+
+def _trap(shell: Shell, arguments: list[str]) -> Outcome:
+    """`trap text signals`: that a signal comes is not the course of things, that the shell ends is."""
+    rest = arguments[2:] if arguments[1:2] == ["--"] else arguments[1:]
+    if not rest or re.match("-[lpP]", rest[0]):
+        return _writes(shell, arguments)
+    text, signals = ("-", rest) if len(rest) == 1 or rest[0].isdecimal() else (rest[0], rest[1:])
+    signals = [signal.upper() for signal in signals]
+    if "EXIT" in signals or "0" in signals:
+        shell.state.traps = ("" if text == "-" else as_written(text),)
+    if ("DEBUG" in signals or "RETURN" in signals) and trains(shell, lambda: shell.run_text(as_written(text))):
+        raise in_trap()
+    return Outcome()
+
+
+def in_trap() -> UserError:
+    """The error where a trap starts a training, and when it runs is not followed."""
+    return UserError(
+        "a `trap` of the script starts a training, and it is not read when that runs; paste its command alone",
+        code="training-in-trap",
+    )
+
+
+def trains(shell: Shell, follow: Callable[[], object]) -> bool:
+    """Whether what is followed starts a training; nothing of it is kept."""
+    before, output, started = shell.state, shell.output, len(shell.calls)
+    shell.state, shell.output = before.copy(), []
+    try:
+        follow()
+        return len(shell.calls) > started
+    finally:
+        shell.state, shell.output = before, output
+        del shell.calls[started:]
 
 
 def _ends(flow: str) -> Callable[[Shell, list[str]], Outcome]:
@@ -408,7 +468,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
-    "exec": _wrapped, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
+    "exec": _exec, "trap": _trap, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(
         ("cd", "mkdir", "rm", "cp", "mv", "wait", "sleep", "touch", "ln", "chmod"),
@@ -416,7 +476,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     ),
     **dict.fromkeys(
         ("ls", "tail", "head", "conda", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep",
-         "module", "trap", "ulimit", "umask", "pushd", "popd", "hash"),
+         "module", "ulimit", "umask", "pushd", "popd", "hash"),
         _writes,
     ),
 }  # fmt: skip

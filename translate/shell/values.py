@@ -112,6 +112,7 @@ class State:
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
     options: dict[str, Decision] = field(default_factory=dict)  # of shopt, by name
+    traps: tuple[str, ...] = ("",)  # what may run at the end of the shell
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
 
     def copy(self) -> State:
@@ -136,7 +137,7 @@ class State:
         self.variables, self.exported, self.functions = other.variables, other.exported, other.functions
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
         self.references, self.hidden, self.ended = other.references, other.hidden, other.ended
-        self.kinds, self.options = other.kinds, other.options
+        self.kinds, self.options, self.traps = other.kinds, other.options, other.traps
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -243,6 +244,7 @@ class State:
                 self.options[name], self.causes[name] = None, names
         self.functions = other.functions | self.functions
         self.files = other.files | self.files
+        self.traps = tuple(dict.fromkeys((*one.traps, *other.traps)))
         self.ended += tuple(one for one in other.ended if one not in self.ended)
         self.hidden = None if self.hidden is None else (other.hidden or {}) | self.hidden
         if one.positional != other.positional:
