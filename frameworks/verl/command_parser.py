@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -94,7 +94,7 @@ class VerlCommandParser(command_parser.CommandParser):
             for name, equals, text in pairs if equals or name.startswith(REMOVAL)
         ]  # fmt: skip
         another = {"program": command.program} if command.program and not PROGRAM.search(command.program) else {}
-        return _flags(command.arguments) | another | dict(chain(*stated))
+        return _other_words(command.arguments) | another | dict(chain(*stated))
 
     def has_critic(self, settings: Mapping[str, Any]) -> bool:
         """See CommandParser."""
@@ -193,15 +193,19 @@ class VerlCommandParser(command_parser.CommandParser):
         return removed + [plain_text.sub(r"=\1", override) for override in overrides]
 
 
-def _flags(arguments: Sequence[str]) -> dict[str, Any]:
-    """Hydra's own options, such as --config-name; what follows one and is no setting is its value."""
-    flags: dict[str, Any] = {}
-    for word, after in pairwise([*arguments, ""]):
+def _other_words(arguments: Sequence[str]) -> dict[str, Any]:
+    """Hydra's own options, such as --config-name with its value, and words that are no settings."""
+    others: dict[str, Any] = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
         if word.startswith("-"):
             name, equals, text = word.lstrip("-").partition("=")
-            own = text if equals else after if after and "=" not in after and after[0] not in "-+~" else "True"
-            flags[f"--{name}"] = value_of_text(own)
-    return flags
+            has_value = not equals and words and "=" not in words[0] and words[0][:1] not in ("-", "+", REMOVAL)
+            others[f"--{name}"] = value_of_text(text) if equals else value_of_text(words.pop(0)) if has_value else True
+        elif word and "=" not in word and not word.startswith(REMOVAL):
+            others[word] = ""
+    return others
 
 
 def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:

@@ -389,6 +389,26 @@ def test_settings_that_a_command_prints_are_asked_for_in_its_place(command: str)
         read(f"N=3; train {command} a=$N")
 
 
+@pytest.mark.parametrize(
+    ("script", "given"),
+    [("echo a 'b c' | xargs train x", ["x", "a", "b", "c"]),
+     ("xargs -r train <<< \"a 'b c' d\\ e\"", ["a", "b c", "d e"]),
+     ("printf 'a\\nb' | xargs train; ls | xargs rm", ["a", "b"])],
+)  # fmt: skip
+def test_xargs_gives_a_training_its_input_as_words(script: str, given: list[str]) -> None:
+    assert read(script) == [given]
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["xargs -a f train", "cat f | xargs train", "echo a b | xargs -n 1 train", "echo a | xargs -I{} bash -c 'train {}'",
+     "parallel train {} ::: 1 2", "echo \"it's\" | xargs train"],
+)  # fmt: skip
+def test_words_that_come_from_elsewhere_are_not_left_out(script: str) -> None:
+    with refused("words-from-elsewhere"):
+        read(script)
+
+
 def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
     script = "if [ $MODE = a ]; then train x=1\nelse train x=2; fi"
     with refused("branch-not-decided", variables=["MODE"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -425,6 +426,36 @@ def trains(shell: Shell, follow: Callable[[], object]) -> bool:
         del shell.calls[started:]
 
 
+def _appends(shell: Shell, arguments: list[str]) -> Outcome:
+    """`xargs`: a training has the words that come to it, too."""
+    rest = arguments[1:]
+    while rest and re.match("-[rt]+$", rest[0]):
+        rest = rest[1:]
+    if not rest or not trains(shell, lambda: shell.run_program(rest, shell.program_line)):
+        return _writes(shell, arguments)
+    try:
+        if shell.standard_input is None or rest[0].startswith("-"):
+            raise ValueError("nobody says them, or how many each training gets")
+        return shell.run_program([*rest, *shlex.split(shell.standard_input)], shell.program_line)
+    except ValueError:
+        raise _from_elsewhere(shell, arguments) from None
+
+
+def _multiplies(shell: Shell, arguments: list[str]) -> Outcome:
+    """`parallel`, which starts a program many times."""
+    if trains(shell, lambda: shell.run_program(arguments[1:], shell.program_line)):
+        raise _from_elsewhere(shell, arguments)
+    return _writes(shell, arguments)
+
+
+def _from_elsewhere(shell: Shell, arguments: list[str]) -> UserError:
+    return UserError(
+        f"`{arguments[0]}` in line {shell.program_line} gives a training words that the text does not say; write them "
+        "behind it",
+        code="words-from-elsewhere",
+    )
+
+
 def _ends(flow: str) -> Callable[[Shell, list[str]], Outcome]:
     def run(shell: Shell, arguments: list[str]) -> Outcome:
         status = not (len(arguments) > 1 and arguments[1] != "0")
@@ -468,6 +499,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
+    "xargs": _appends, "parallel": _multiplies,
     "exec": _exec, "trap": _trap, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(
