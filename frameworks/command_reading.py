@@ -140,6 +140,17 @@ class Reading:
             if (value := self.get(setting)) != self.defaults.get(setting):
                 self.note(key, value, setting)
 
+    def check_batch(self, group: float, settings: Sequence[str], **sizes: float) -> None:
+        """Raise UserError for a size in completions, by its name, that is no whole number of prompts."""
+        for unit, size in sizes.items():
+            if not group or size % group or not size:
+                raise UserError(
+                    f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} of {size:g} completions is no whole number of "
+                    f"prompts with {group:g} completions each ({', '.join(settings)}); correct the batch, or say with "
+                    "--gpus how many GPUs train",
+                    code="batch-does-not-divide",
+                )
+
     def note_batch(self, step: float, update: float, group: float, settings: Sequence[str]) -> None:
         """Note the batch, which every framework counts in its own units.
 
@@ -154,13 +165,7 @@ class Reading:
         """
         if update > step:  # earlier releases made one update of what there was
             update = step
-        for unit, size in (("a step", step), ("an update", update)):
-            if not group or size % group or not size:
-                raise UserError(
-                    f"{unit} of {size:g} completions is no whole number of prompts with {group:g} completions each "
-                    f"({', '.join(settings)}); correct the batch, or say with --gpus how many GPUs train",
-                    code="batch-does-not-divide",
-                )
+        self.check_batch(group, settings, step=step, update=update)
         self.note("batch.prompts_per_step", int(step // group), *settings)
         self.note("batch.prompts_per_update", int(update // group), *settings)
         self.note("batch.samples_per_prompt", int(group), settings[0])

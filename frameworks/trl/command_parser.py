@@ -23,10 +23,11 @@ from system.yaml_files import read_yaml
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
 ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
-BATCH = (
+BATCH: tuple[str, ...] = (
     "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
     "generation_batch_size", PROCESSES,
 )  # fmt: skip
+GENERATION = ("steps_per_generation", "generation_batch_size")
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
           "objective.epochs", "objective.mask", "batch.samples_per_device")  # fmt: skip
@@ -157,15 +158,53 @@ def _processes(reading: Reading) -> Any:
     return reading.number(PROCESSES)
 
 
+def _generation(reading: Reading, at_once: int, accumulated: int) -> int:
+    """Completions that are sampled at once.
+
+    Args:
+        reading: of a text.
+        at_once: completions of a forward pass, of all processes.
+        accumulated: forward passes of an update.
+
+    Raises:
+        UserError: the text says it twice, or TRL refuses the number.
+    """
+    size, passes = reading.number("generation_batch_size"), reading.number("steps_per_generation")
+    if size is not None and passes is not None:
+        raise UserError(
+            "generation_batch_size and steps_per_generation say the same, and TRL refuses both together; remove one",
+            code="settings-conflict",
+        )
+    if size is None:
+        size = at_once * (accumulated if passes is None else passes)
+    elif not at_once or size % at_once:
+        raise UserError(
+            f"generation_batch_size is {size:g}, no multiple of the {at_once:g} completions of a forward pass; correct "
+            "it, or say with --gpus how many GPUs train",
+            code="batch-does-not-divide",
+        )
+    return int(size)
+
+
 def _read_batch(reading: Reading) -> None:
-    """Completions per device, times devices, times steps: those of an update and of a step."""
+    """Completions per device, times devices, times steps: those of an update and of a step.
+
+    An update that is larger than a generation accumulates several, so it is the step.
+    """
     each, accumulated = (reading.number(name) for name in BATCH[1:3])
-    processes = _processes(reading)
-    update = each * accumulated * processes
-    step = reading.number("generation_batch_size") or each * processes * (
-        reading.number("steps_per_generation") or accumulated
-    )
-    reading.note_batch(step, update, reading.number("num_generations"), BATCH)
+    processes, group = _processes(reading), reading.number("num_generations")
+    at_once, iterations = each * processes, reading.number("num_iterations")
+    generation, update = _generation(reading, at_once, accumulated), at_once * accumulated
+    reading.check_batch(group, BATCH, generation=generation, update=update)
+    step, settings = max(generation, update), BATCH
+    if generation % update and (update % generation or iterations > 1):
+        step, settings = update, tuple(name for name in BATCH if name not in GENERATION)
+        reading.reasons |= dict.fromkeys(
+            GENERATION,
+            f"an update takes {accumulated} forward passes, and a generation is of {generation // at_once}, each used "
+            f"{iterations} times; here each step samples what one update takes",
+        )
+    reading.note_batch(step, update, group, settings)
     serving = reading.get("use_vllm") and reading.get("vllm_mode") == "server"
     reading.note("hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), PROCESSES)
     reading.note("hardware.nodes", reading.number(MACHINES), MACHINES)

@@ -217,3 +217,37 @@ def test_what_chooses_weights_and_data_is_never_of_the_machine(name: str) -> Non
             assert f"{name}=" in listed(same, "The same by default")
     assert f"# Not in a run file: {name}={changed}" in page(text, "run-file")
     assert re.search(rf"    --{name} '?{re.escape(changed)}", page(text, "trl"))
+
+
+@pytest.mark.parametrize(
+    ("accumulated", "generation", "iterations", "prompts", "steps"),
+    [(4, 8, 1, (8, 4), 50), (8, 8, 1, (8, 8), 100), (8, 4, 1, (8, 8), 100), (8, 4, 2, (8, 8), 50),
+     (2, 3, 1, (2, 2), 100), (2, 6, 2, (6, 2), 17)],
+)  # fmt: skip
+def test_a_step_is_an_update_where_an_update_is_larger_than_a_generation(
+    accumulated: int, generation: int, iterations: int, prompts: tuple[int, int], steps: int
+) -> None:
+    text = (
+        f"accelerate launch --num_processes 1 grpo.py {OPTIONS} --gradient_accumulation_steps {accumulated} "
+        f"--steps_per_generation {generation} --num_iterations {iterations} --max_steps 100"
+    )
+    read = common(text)
+    assert (read["batch.prompts_per_step"], read["batch.prompts_per_update"], read["steps"]) == (*prompts, steps)
+    mixed = (accumulated, generation, iterations) in ((8, 4, 2), (2, 3, 1))
+    for target in OTHERS:
+        printed = page(text, target)
+        assert (f"#   steps_per_generation={generation}, because" in printed) is mixed
+        assert (f"steps_per_generation={generation}" in printed.split("\n)\n")[0]) is not mixed
+    assert f"--steps_per_generation {generation}" in page(text, "trl")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("--generation_batch_size 64 --steps_per_generation 4", "settings-conflict"),
+     ("--generation_batch_size 60", "batch-does-not-divide"), ("--steps_per_generation 0", "batch-does-not-divide"),
+     ("--per_device_train_batch_size 4 --steps_per_generation 1", "batch-does-not-divide")],
+)  # fmt: skip
+def test_a_generation_that_trl_refuses_is_refused(words: str, code: str) -> None:
+    for target in (*OTHERS, "trl", "run-file"):
+        with refused(code):
+            page(f"accelerate launch --num_processes 1 grpo.py {OPTIONS} {words}", target)
