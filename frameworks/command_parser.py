@@ -130,6 +130,15 @@ class CommandParser(ABC):
                 return [new[:-1] + name.removeprefix(pattern[:-1])]
         return [name]
 
+    def counting_name(self, name: str, meant: Mapping[str, Any]) -> str:
+        """Of several names in a text that are one setting today, the one whose value counts.
+
+        Args:
+            name: of the setting, today's.
+            meant: by name in the text, what it sets today.
+        """
+        return name if name in meant else [*meant][-1]
+
     def has_critic(self, settings: Mapping[str, Any]) -> bool:
         """Whether what a text sets trains a critic."""
         del settings

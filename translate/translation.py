@@ -69,6 +69,34 @@ def todays_settings(parser: CommandParser, settings: Mapping[str, Any]) -> list[
     ]  # fmt: skip
 
 
+@dataclass
+class TodaysValues:
+    """What a text sets, by today's names."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)  # that say each value
+    idle: dict[str, str] = field(default_factory=dict)  # by text, why it has no effect beside another
+
+
+def todays_values(parser: CommandParser, settings: Mapping[str, Any]) -> TodaysValues:
+    """Settings of any release by today's names; of several that are one today, the parser says which counts."""
+    todays, result = todays_settings(parser, settings), TodaysValues()
+    shared = parser.tables["implied"].keys() | parser.tables.get("chosen", {}).keys()  # what these say together
+    for new in dict.fromkeys(new for _, _, now in todays for new in now):
+        meant = {name: now[new] for name, _, now in todays if new in now}
+        texts = {name: shortened(f"{name}={settings[name]}") for name in meant}
+        counting = parser.counting_name(new, meant)
+        result.values[new] = meant[counting]
+        says_it = {
+            name for name in meant if name == counting or name in shared or same_value(meant[name], meant[counting])
+        }
+        result.texts[new] = [text for name, text in texts.items() if name in says_it]
+        result.idle |= {
+            text: f"it has no effect beside {texts[counting]}" for name, text in texts.items() if name not in says_it
+        }
+    return result
+
+
 def read_settings(
     parser: CommandParser, settings: Mapping[str, Any], earlier: Mapping[str, Any] | None = None
 ) -> tuple[Reading, dict[str, list[str]]]:
@@ -79,18 +107,14 @@ def read_settings(
         settings: as the text has them.
         earlier: by setting, a default that the text's release had and the pinned one has not.
     """
-    stated, labels = dict[str, Any](), dict[str, list[str]]()
-    for name, value, now in todays_settings(parser, settings):
-        for new, meant in now.items():
-            if new == name or new not in settings:
-                stated[new] = meant
-            labels.setdefault(new, []).append(shortened(f"{name}={value}"))
-    reading = Reading(stated, {**parser.defaults, **(earlier or {})})
+    todays = todays_values(parser, settings)
+    reading = Reading(todays.values, {**parser.defaults, **(earlier or {})})
     parser.read(reading)
+    reading.idle |= todays.idle
     for key, setting in parser.unconverted.items():
         if key not in reading.common and (key != "epochs" or "steps" not in reading.common):
             reading.note_stated(key, setting)
-    return reading, labels
+    return reading, todays.texts | {text: [text] for text in todays.idle}
 
 
 def refuse_open(reading: Reading, left_open: Sequence[str]) -> None:

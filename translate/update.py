@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from frameworks.command_parser import CommandParser
 from frameworks.command_settings import Flags
-from translate.translation import EXPORTED, Line, Translation, first_reason, shortened, todays_settings
+from translate.translation import EXPORTED, Line, Translation, first_reason, todays_values
 
 
 def update_settings(
@@ -24,33 +24,32 @@ def update_settings(
     translation, flags = Translation(parser.launcher_of_text(settings), parser.framework), Flags()
     lines: dict[str, Line] = {}
     gone = parser.tables.get("gone", {})
-    todays = todays_settings(parser, settings)
-    summed = _sums(parser, todays, earlier)
-    all_names = list(dict.fromkeys(new for _, _, now in todays for new in now))
-    for name, value, now in todays:
-        if name.startswith(EXPORTED):
-            translation.exported[name.removeprefix(EXPORTED)] = str(value)
-        text = shortened(f"{name}={value}")
-        if parser.is_launcher(name) and parser.name_in_command(name, all_names) is None:
+    todays = todays_values(parser, settings)
+    summed = _sums(parser, todays.values, earlier)
+    translation.unknown = [(text, f"{why}; left out") for text, why in todays.idle.items()]
+    for new, meant in todays.values.items():
+        if new.startswith(EXPORTED):
+            translation.exported[new.removeprefix(EXPORTED)] = str(meant)
+        written, text = parser.name_in_command(new, todays.values), ", ".join(todays.texts[new])
+        if parser.is_launcher(new) and written is None:
             translation.machine.append(text)
-        if name.startswith(EXPORTED) or parser.is_launcher(name):
+        if new.startswith(EXPORTED) or parser.is_launcher(new):
             continue
-        for new, meant in now.items():
-            written = parser.name_in_command(new, all_names)
-            if why := gone.get(new, {}).get(str(meant)):
+        if why := gone.get(new, {}).get(str(meant)):
+            translation.unknown.append((text, f"{why}; left out"))
+        elif written is None and any(new in parts for _, parts in summed.values()):
+            continue
+        elif written is None:
+            reason = first_reason(parser.tables["cannot"], new) if new.startswith(("--", "program")) else None
+            otherwise = f"no setting of {parser.tables['release']}, by this name"
+            translation.unknown.append((text, f"{reason or otherwise}; left out"))
+        elif why := parser.why_not_in_command(new, meant):
+            if meant is not None or parser.defaults[new] is not None:
                 translation.unknown.append((text, f"{why}; left out"))
-            elif written is None and any(new in parts for _, parts in summed.values()):
-                continue
-            elif written is None:
-                reason = first_reason(parser.tables["cannot"], name) if name.startswith(("--", "program")) else None
-                otherwise = f"no setting of {parser.tables['release']}, by this name"
-                translation.unknown.append((text, f"{reason or otherwise}; left out"))
-            elif why := parser.why_not_in_command(new, meant):
-                if meant is not None or parser.defaults[new] is not None:
-                    translation.unknown.append((text, f"{why}; left out"))
-            elif new == name or new not in settings:
-                lines[written] = Line(written, meant, "", "" if new == name else text)
-                flags[written] = (meant, new)
+        else:
+            earlier_names = [text for text in todays.texts[new] if not text.startswith(f"{new}=")]
+            lines[written] = Line(written, meant, "", ", ".join(earlier_names))
+            flags[written] = (meant, new)
     for name, (total, parts) in summed.items():
         lines[name] = Line(name, total, "", "", f"the sum of {' and '.join(parts)}")
         flags[name] = (total, name)
@@ -58,7 +57,7 @@ def update_settings(
     stated = {line.setting.lstrip("+") for line in translation.lines}
     added = {
         name: (value, f"the default of {release}, today {parser.defaults[name]}") for name, value in earlier.items()
-        if parser.name_in_command(name, all_names) == name and not parser.is_machine(name)
+        if parser.name_in_command(name, todays.values) == name and not parser.is_machine(name)
         and str(value) not in gone.get(name, {})
     }  # fmt: skip
     for name in [name for name, (value, _) in added.items() if value is None and not parser.says_none]:
@@ -76,10 +75,9 @@ def update_settings(
 
 
 def _sums(
-    parser: CommandParser, todays: Sequence[tuple[str, Any, Mapping[str, Any]]], earlier: Mapping[str, Any]
+    parser: CommandParser, stated: Mapping[str, Any], earlier: Mapping[str, Any]
 ) -> dict[str, tuple[float, list[str]]]:
     """By setting of today, the sum of those of a text that it stands for, and their names; where all are numbers."""
-    stated = {new: meant for _, _, now in todays for new, meant in now.items()}
     values = {**earlier, **stated}
     table: dict[str, list[str]] = parser.tables.get("sums", {})
     return {

@@ -23,6 +23,7 @@ from system.yaml_files import read_yaml
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
 ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
+COUNTED_FIRST = ("evaluation_strategy", "vllm_importance_sampling_cap")  # of earlier names, before today's
 BATCH: tuple[str, ...] = (
     "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
     "generation_batch_size", PROCESSES,
@@ -59,6 +60,13 @@ class TRLCommandParser(command_parser.CommandParser):
         kinds = typed_values.types()
         earlier = {name: kinds[new] for name, new in self.tables["renamed"].items()}
         return earlier | kinds | dict.fromkeys(self.tables["chosen"], typed_values.WAS_TRUTH)
+
+    def counting_name(self, name: str, meant: Mapping[str, Any]) -> str:
+        """See CommandParser; transformers 4 took a share of warm-up where no number of steps above 0 was stated."""
+        steps = meant.get("warmup_steps", 0)
+        if "warmup_ratio" in meant and (not steps or (isinstance(steps, int | float) and steps <= 0)):
+            return "warmup_ratio"
+        return next((old for old in COUNTED_FIRST if meant.get(old) is not None), super().counting_name(name, meant))
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
         """See CommandParser; what starts the processes has a prefix."""

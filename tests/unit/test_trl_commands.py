@@ -251,3 +251,24 @@ def test_a_generation_that_trl_refuses_is_refused(words: str, code: str) -> None
     for target in (*OTHERS, "trl", "run-file"):
         with refused(code):
             page(f"accelerate launch --num_processes 1 grpo.py {OPTIONS} {words}", target)
+
+
+@pytest.mark.parametrize(
+    ("words", "stated", "idle"),
+    [("--warmup_steps 0 --warmup_ratio 0.1", "warmup_steps 0.1", "warmup_steps=0"),
+     ("--warmup_ratio 0.1 --warmup_steps 0", "warmup_steps 0.1", "warmup_steps=0"),
+     ("--warmup_ratio 0.1 --warmup_steps 5", "warmup_steps 5.0", "warmup_ratio=0.1"),
+     ("--warmup_ratio 0 --warmup_steps 0", "warmup_steps 0.0", ""),
+     ("--vllm_importance_sampling_clip_max 3 --vllm_importance_sampling_cap 2", "vllm_importance_sampling_clip_max 2.0",
+      "vllm_importance_sampling_clip_max=3.0"),
+     ("--eval_strategy no --evaluation_strategy steps", "eval_strategy steps", "eval_strategy=no"),
+     ("--torch_dtype float16 --dtype bfloat16", "dtype bfloat16", "torch_dtype=float16")],
+)  # fmt: skip
+def test_of_two_names_of_one_setting_the_other_is_listed(words: str, stated: str, idle: str) -> None:
+    text = f"accelerate launch --num_processes 1 grpo.py {OPTIONS} --use_vllm {words}"
+    assert re.search(rf"^    --{stated}\b", page(text, "trl"), re.MULTILINE)
+    for target in (*OTHERS, "trl"):
+        assert not idle or f"#   {idle}" in page(text, target)
+    for target in OTHERS:
+        printed = page(text, target)
+        assert all(f"{name}={value}" in printed for name, value in settings(f"trl grpo {words}").items())
