@@ -23,7 +23,7 @@ class Reading:
     deciding: set[str] = field(default_factory=set)  # settings whose values decided what was noted
 
     def get(self, setting: str) -> Any:
-        """The stated value, or the default, also for null; raises UserError for a value of another kind than that."""
+        """The stated value, also null, or the default; raises UserError for a value of another kind than that."""
         value, default = self._value(setting), self.defaults.get(setting)
         if isinstance(default, list) and default and all(type(part) in (int, float) for part in default):
             return self.numbers(setting, len(default))
@@ -32,21 +32,30 @@ class Reading:
         return value
 
     def one_or_many(self, setting: str) -> list[str]:
-        """The words of a setting that takes any number of them."""
+        """The words of a setting that takes any number of them; raises UserError for null."""
         value = self._value(setting)
+        self._refuse_null(setting, "one or several words", "not-a-word")
         return [str(part) for part in (value if isinstance(value, list) else [value])]
 
     def numbers(self, setting: str, count: int) -> Any:
-        """So many numbers, or None; raises UserError for anything else."""
+        """So many numbers, or None where that is the default; raises UserError for anything else."""
         value = self._value(setting)
+        self._refuse_null(setting, f"{count} numbers")
         numeric = isinstance(value, list) and [type(part) in (int, float) for part in value] == [True] * count
         if value is not None and not numeric:
             raise UserError(f"{setting} should be {count} numbers, but is '{value}'; correct it", code="not-a-number")
         return value
 
-    def number(self, setting: str) -> Any:
-        """The same, of a setting that is calculated with; raises UserError for a text or a list."""
+    def number(self, setting: str, *, or_null: bool = False) -> Any:
+        """The same, of a setting that is calculated with; raises UserError for a text, a list, or null.
+
+        Args:
+            setting: by name.
+            or_null: null has a meaning, though it is not the default.
+        """
         value = self._value(setting)
+        if not or_null:
+            self._refuse_null(setting, "a number")
         if isinstance(value, str | list | dict):
             of_shell = re.sub(r"\$\{\w+\.[^}]*\}", "", str(value))  # without what Hydra fills in
             variable = re.search(r"\$(?:\(\([^A-Za-z_)]*|\{)?([A-Za-z_]\w*|\d)", of_shell)
@@ -62,17 +71,29 @@ class Reading:
 
     def _value(self, setting: str) -> Any:
         self.deciding.add(setting)
-        stated = self.stated.get(setting)
-        return self.defaults.get(setting) if stated is None else stated
+        return self.stated.get(setting, self.defaults.get(setting))
+
+    def _is_null(self, setting: str) -> bool:
+        """Whether null is stated of a setting that has a value by default."""
+        return setting in self.stated and self.stated[setting] is None and self.defaults.get(setting) is not None
+
+    def _refuse_null(self, setting: str, wanted: str, code: str = "not-a-number") -> None:
+        if self._is_null(setting):
+            raise UserError(f"{setting} should be {wanted}, but is null; correct it", code=code, setting=setting)
 
     def note(self, key: str, value: Any, *settings: str) -> None:
-        """Note a value of a key and the settings that it comes from; None means that there is no such thing."""
+        """Note a value of a key and the settings that it comes from; None means that there is no such thing.
+
+        That a text states so, where there is one by default, cannot be expressed.
+        """
         self.deciding.update(settings)
         for name in settings:
-            if self.stated.get(name) is value and type(self.defaults.get(name)) in (int, float):
+            if value is not None and self.stated.get(name) is value and type(self.defaults.get(name)) in (int, float):
                 self.number(name)
         if value is not None:
             self.common[key], self.settings[key] = value, settings
+        else:
+            self.reasons |= {name: "others need a value" for name in settings if self._is_null(name)}
 
     def note_all(self, key: str, settings: Sequence[str], value_of: Callable[[str], Any] | None = None) -> None:
         """The same of a key that is in several settings, such as those of policy and critic; the first decides.

@@ -40,7 +40,8 @@ def as_run_file(source: CommandParser, reading: Reading, labels: Mapping[str, li
         is_own = name in source.tables.get("weights_and_data", ())
         if not known or is_own or name in with_key or name in of_adapter or name in reading.idle:
             return False
-        return not same_value(reading.stated[name], source.defaults[name])
+        value = reading.stated[name]
+        return not (same_value(value, source.defaults[name]) or source.why_not_in_command(name, value))
 
     native = {name: reading.stated[name] for name in labels if is_native(name)}
     if native:

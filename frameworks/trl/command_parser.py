@@ -117,7 +117,8 @@ class TRLCommandParser(command_parser.CommandParser):
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
         reading.note_changed({key: self.extra[key] for key in CHANGED})
         if not reading.get("mask_truncated_completions"):
-            del reading.common["objective.mask_truncated"], reading.settings["objective.mask_truncated"]
+            reading.common.pop("objective.mask_truncated", None)
+            reading.settings.pop("objective.mask_truncated", None)
         schedule = reading.get("lr_scheduler_kwargs")
         if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
             reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
@@ -253,7 +254,7 @@ def _read_objective(reading: Reading) -> None:
         reading.idle["delta"] = f"it has no effect with {loss}"
     if loss == "cispo":  # TRL names the largest ratio itself
         high = reading.get("epsilon_high")
-        largest = reading.get("epsilon") if high is None else high
+        largest = reading.number("epsilon") if high is None else high
         reading.note("objective.clip_ratio", 1.0, "loss_type")  # there is no lower bound
         if largest > 1:
             reading.note("objective.clip_ratio_high", largest - 1, "epsilon_high")
@@ -284,6 +285,8 @@ def _read_sampling(reading: Reading) -> None:
         reading.note("rollout.gpus", 1, "vllm_mode")
     if reading.get("top_k"):
         reading.note("rollout.top_k", reading.get("top_k"), "top_k")
+    elif reading.get("top_k") is None:
+        reading.idle["top_k"] = "null, as 0, keeps the whole distribution"
     mode, wanted, bound = (f"vllm_importance_sampling_{name}" for name in ("mode", "correction", "clip"))
     if (used or wanted in reading.stated) and reading.get(wanted):
         level, _, form = str(reading.get(mode)).partition("_")

@@ -195,7 +195,9 @@ def _configuration(launched: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _layout(content: Mapping[str, Any]) -> dict[str, Any]:
     """What of a configuration file a training's batch and sharding depend on."""
     every = {**content, **(content.get("deepspeed_config") or {})}
-    return {name: every[name] for name in ("num_processes", "num_machines", "zero_stage") if name in every}
+    return {
+        name: every[name] for name in ("num_processes", "num_machines", "zero_stage") if every.get(name) is not None
+    }
 
 
 def _processes(reader: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:

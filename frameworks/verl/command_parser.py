@@ -297,7 +297,7 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
 
 def _warmup(reading: Reading, part: str, steps: float | None) -> tuple[str, float]:
     """A part's warm-up: as a share, or in steps of nobody knows how many."""
-    count = reading.number(f"{part}.lr_warmup_steps")
+    count = reading.number(f"{part}.lr_warmup_steps", or_null=True)
     if count is None or count <= 0:
         return "warmup_ratio", reading.number(f"{part}.lr_warmup_steps_ratio") or 0.0
     return ("warmup_ratio", count / steps) if steps else ("warmup_steps", count)

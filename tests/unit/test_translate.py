@@ -582,6 +582,16 @@ def test_a_warm_up_in_steps_stays_one() -> None:
     assert "policy is not trained in the first steps" in run_command(text + "trainer.critic_warmup=5", "verl", "trl")
 
 
+def test_null_is_read_as_null_where_it_has_a_meaning_and_asked_about_where_a_number_is_needed() -> None:
+    text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
+    warmup = "actor_rollout_ref.actor.optim.lr_warmup_steps"
+    page = run_command(f"{text} {warmup}=null {warmup}_ratio=0.1 data.max_response_length=null", "verl", "trl")
+    assert "--warmup_steps 0.1" in page and "data.max_response_length=None, because others need a value" in page
+    for name in ("actor_rollout_ref.rollout.n", "trainer.nnodes", "actor_rollout_ref.actor.optim.betas"):
+        with refused("not-a-number"):
+            run_command(f"{text} {name}=null", "verl", "trl")
+
+
 RECIPE_2026 = """python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=16 \\
  data.max_response_length=20480 \\
  actor_rollout_ref.actor.clip_ratio_low=0.2 actor_rollout_ref.actor.clip_ratio_high=0.28 \\

@@ -134,6 +134,8 @@ def test_what_a_file_of_accelerates_says_stays_there(tmp_path: Path) -> None:
     script.write_text(f"accelerate launch --config_file zero3.yaml --mixed_precision no grpo.py {OPTIONS}\n")
     assert "--mixed_precision no" in launcher(str(script)) and "bf16" not in launcher(str(script))
     assert "accelerate.config_file.mixed_precision=bf16" in page(str(script), "verl")
+    (tmp_path / "zero3.yaml").write_text("num_processes: null\n")
+    assert "does not say how many processes train" in page(str(script), "verl")
 
 
 @pytest.mark.parametrize(
@@ -272,3 +274,28 @@ def test_of_two_names_of_one_setting_the_other_is_listed(words: str, stated: str
     for target in OTHERS:
         printed = page(text, target)
         assert all(f"{name}={value}" in printed for name, value in settings(f"trl grpo {words}").items())
+
+
+NULL = f"{YAML}model_name_or_path: m\ndataset_name: d\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("max_completion_length", "Cannot be expressed"), ("max_grad_norm", "Cannot be expressed"),
+     ("lr_scheduler_type", "Cannot be expressed"), ("loss_type", "Cannot be expressed"),
+     ("top_k", "The same by default"), ("mask_truncated_completions", "Cannot be expressed"),
+     ("epsilon_high", "The same by default")],
+)  # fmt: skip
+def test_null_is_not_the_default(name: str, title: str) -> None:
+    text = re.sub(rf"^{name}:.*\n", "", NULL, flags=re.MULTILINE) + f"{name}: null\n"
+    for target in OTHERS:
+        assert f"{name}=None, " in listed(page(text, target), title)
+    assert f"{name}: null" not in page(text, "run-file")
+
+
+@pytest.mark.parametrize("name", ["max_steps", "num_generations", "warmup_steps", "num_iterations", "save_steps"])
+def test_null_is_no_number_to_calculate_with(name: str) -> None:
+    text = re.sub(rf"^{name}:.*\n", "", NULL, flags=re.MULTILINE) + f"{name}: null\n"
+    for target in (*OTHERS, "trl", "run-file"):
+        with refused("not-a-number"):
+            page(text, target)
