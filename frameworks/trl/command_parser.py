@@ -20,6 +20,7 @@ from frameworks.trl.typed_values import Option
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
+YAML = (".yaml", ".yml")
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
 ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
@@ -69,11 +70,19 @@ class TRLCommandParser(command_parser.CommandParser):
         return next((old for old in COUNTED_FIRST if meant.get(old) is not None), super().counting_name(name, meant))
 
     def settings_of_command(self, command: ScriptCommand, folder: Path) -> dict[str, Any]:
-        """See CommandParser; what starts the processes has a prefix."""
+        """See CommandParser; what starts the processes has a prefix.
+
+        TRL's own parser takes a configuration file by --config alone. Scripts with the alignment handbook's take one as
+        their first word.
+        """
         options = typed_values.options_of(command.arguments)
+        words = typed_values.words_before_options(command.arguments)
         file = next((texts[0] for name, texts in options if name == "config" and texts), None)
+        if not file and words and words[0].endswith(YAML) and launchers.program(command.launcher) != "trl":
+            file = words.pop(0)
         content = read_yaml(launchers.find_file(file, folder)) if file else {}
-        return self._settings(content, [option for option in options if option[0] != "config"], command, folder)
+        settings = self._settings(content, [option for option in options if option[0] != "config"], command, folder)
+        return settings | ({"argument": " ".join(words)} if words else {})
 
     def settings_of_file(self, content: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         """See CommandParser."""

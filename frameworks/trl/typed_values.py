@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ TRUTH = {
 NUMBERS = {"int": int, "float": float}
 WAS_TRUTH = "str, once bool"  # of a choice
 WANTED = {"bool": "yes or no", "int": "a whole number", "float": "a number"}
+_OPTION = re.compile(r"--?[A-Za-z]")
 OPEN = re.compile(r"[$`]")  # in what a shell fills in
 
 Option = tuple[str, list[str]]  # its name, and the words after it
@@ -42,12 +44,17 @@ def options_of(words: Iterable[str]) -> list[Option]:
     """The options of a command line in their order; names have underscores, as argparse's have."""
     found: list[Option] = []
     for word in words:
-        if re.match(r"--?[A-Za-z]", word):
+        if _OPTION.match(word):
             name, equals, text = word.lstrip("-").partition("=")
             found.append((name.replace("-", "_"), [text] if equals else []))
         elif found:
             found[-1][1].append(word)
     return found
+
+
+def words_before_options(words: Iterable[str]) -> list[str]:
+    """The first words of a command line, which belong to no option."""
+    return list(takewhile(lambda word: not _OPTION.match(word), words))
 
 
 def settings_of_options(options: Iterable[Option], kinds: Mapping[str, str]) -> dict[str, Any]:

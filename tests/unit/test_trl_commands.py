@@ -299,3 +299,22 @@ def test_null_is_no_number_to_calculate_with(name: str) -> None:
     for target in (*OTHERS, "trl", "run-file"):
         with refused("not-a-number"):
             page(text, target)
+
+
+def test_a_recipe_that_is_a_scripts_first_word_is_read(tmp_path: Path) -> None:
+    (tmp_path / "recipe.yaml").write_text(NULL)
+    read = common(f"accelerate launch grpo.py {tmp_path / 'recipe.yaml'} --learning_rate=2e-6")
+    assert read["batch.samples_per_prompt"] == 8 and read["optimizer.learning_rate"] == 2e-6
+    with refused("missing-file"):
+        common("python grpo.py another.yaml --learning_rate=2e-6")
+
+
+@pytest.mark.parametrize(
+    ("start", "word"),
+    [("trl grpo", "recipe.yaml"), ("python grpo.py", "@args.txt"), ("python -m trl.scripts.grpo", "more"),
+     ("python grpo.py", "$@")],
+)  # fmt: skip
+def test_a_word_before_the_options_is_listed(start: str, word: str) -> None:
+    for target in (*OTHERS, "trl"):
+        assert f"argument={word}: " in listed(page(f"{start} '{word}' {OPTIONS}", target), "Not known")
+    assert f"# Not in a run file: argument={word}" in page(f"{start} '{word}' {OPTIONS}", "run-file")
