@@ -76,13 +76,13 @@ class TRLCommandParser(command_parser.CommandParser):
         their first word.
         """
         options = typed_values.options_of(command.arguments)
-        words = typed_values.words_before_options(command.arguments)
+        leading = typed_values.words_before_options(command.arguments)
         file = next((texts[0] for name, texts in options if name == "config" and texts), None)
-        if not file and words and words[0].endswith(YAML) and launchers.program(command.launcher) != "trl":
-            file = words.pop(0)
+        if not file and leading and leading[0].endswith(YAML) and launchers.program(command.launcher) != "trl":
+            file = leading.pop(0)
         content = read_yaml(launchers.find_file(file, folder)) if file else {}
         settings = self._settings(content, [option for option in options if option[0] != "config"], command, folder)
-        return settings | ({"argument": " ".join(words)} if words else {})
+        return settings | ({"argument": " ".join(leading)} if leading else {})
 
     def settings_of_file(self, content: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         """See CommandParser."""
@@ -98,8 +98,8 @@ class TRLCommandParser(command_parser.CommandParser):
             return is_trl and name not in typed_values.types() and launchers.is_of_accelerate(name)
 
         in_file = {str(name): value for name, value in content.items()}
-        words = [(name, [str(value)]) for name, value in in_file.items()] + options
-        handed_on = [option for option in words if is_handed_on(option[0])]
+        stated = [(name, [str(value)]) for name, value in in_file.items()] + options
+        handed_on = [option for option in stated if is_handed_on(option[0])]
         own = {name: typed_values.of_file(value, self.kinds.get(name)) for name, value in in_file.items()}
         own |= typed_values.settings_of_options(options, self.kinds)
         return launchers.settings_of_launcher(command.launcher, handed_on, command.environment, folder) | {
@@ -236,7 +236,10 @@ def _read_batch(reading: Reading) -> None:
     else:
         reading.note("epochs", reading.get("num_train_epochs"), "num_train_epochs")
         reading.idle["max_steps"] = "below 1 the epochs count"
-    if warmup < 1 or "steps" in reading.common:
+    if reading.get("lr_scheduler_type") == "constant":  # transformers has no warm-up with it
+        reading.note("optimizer.warmup_ratio", 0.0, "lr_scheduler_type")
+        reading.idle["warmup_steps"] = "it has no effect with a constant schedule"
+    elif warmup < 1 or "steps" in reading.common:
         reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
     else:
         reading.note("more.warmup_steps", warmup / updates, "warmup_steps")

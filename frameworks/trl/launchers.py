@@ -89,8 +89,8 @@ def launch_words(settings: Mapping[str, Any]) -> list[str]:
     }  # fmt: skip
     if own.get("num_processes") == 1:
         own.pop("multi_gpu", None)
-    words = [word for name, value in own.items() for word in _as_words(name, value)]
-    return ["trl", "grpo", *words] if OF_TRL in own else ["accelerate", "launch", *words, "-m", "trl.scripts.grpo"]
+    options = [word for name, value in own.items() for word in _as_words(name, value)]
+    return ["trl", "grpo", *options] if OF_TRL in own else ["accelerate", "launch", *options, "-m", "trl.scripts.grpo"]
 
 
 def is_of_the_machine(count: Any) -> bool:
@@ -100,7 +100,7 @@ def is_of_the_machine(count: Any) -> bool:
 
 def find_file(name: str, folder: Path) -> Path:
     """A file that a command names, from here or from the script's folder or one above it; raises UserError."""
-    if file := _found(name, folder):
+    if file := _file_of(name, folder):
         return file
     if variables := re.findall(r"\$\{?(\w+)", name):
         sentence = f"the command names {name}, of which the text does not say all; add {set_options(variables)}"
@@ -112,7 +112,7 @@ def find_file(name: str, folder: Path) -> Path:
     )
 
 
-def _found(name: str, folder: Path) -> Path | None:
+def _file_of(name: str, folder: Path) -> Path | None:
     starts = (Path(), folder, *folder.absolute().parents)
     return next((start / name for start in starts if (start / name).is_file()), None)
 
@@ -139,11 +139,11 @@ def _program(launcher: Sequence[str], number: int) -> str:
 def _joined(options: Iterable[Option]) -> dict[str, Any]:
     """Options by name with their value, all their values, or True; those that say what is started are left out."""
     texts: dict[str, list[str]] = {}
-    for name, words in options:
+    for name, own in options:
         if name not in WHAT_IS_STARTED:
-            texts.setdefault(name, []).extend(words)
-    values = {name: [_value(word) for word in words] or [True] for name, words in texts.items()}
-    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
+            texts.setdefault(name, []).extend(own)
+    values = {name: [_value(text) for text in own] or [True] for name, own in texts.items()}
+    return {name: own if len(own) > 1 else own[0] for name, own in values.items()}
 
 
 def _last(name: str, value: Any) -> Any:
@@ -187,7 +187,7 @@ def _configuration(launched: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What the configuration file of accelerate says that a command names."""
     name = str(launched.get(OF_TRL, launched.get("config_file", "")))
     packaged: dict[str, Any] = _tables()["packaged"] if OF_TRL in launched else {}
-    if not name or (name in packaged and not _found(name, folder)):
+    if not name or (name in packaged and not _file_of(name, folder)):
         return dict(packaged.get(name, {}))
     return read_yaml(find_file(name, folder))
 
@@ -203,17 +203,19 @@ def _layout(content: Mapping[str, Any]) -> dict[str, Any]:
 def _processes(reader: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
     """How many processes train, on all machines; text if only the machine knows; None if nothing is said of it."""
     visible = environment.get("CUDA_VISIBLE_DEVICES", "")
-    shown = len(visible.split(",")) if re.fullmatch(NUMBERED, visible) else None
+    visible_count = len(visible.split(",")) if re.fullmatch(NUMBERED, visible) else None
     machines = options.get("num_machines", 1)
     if reader == "torchrun":
         each = options.get("nproc_per_node", 1)
-        return _product(nproc_per_node=shown or each if each in ALL_GPUS else each, nnodes=options.get("nnodes", 1))
+        return _product(
+            nproc_per_node=visible_count or each if each in ALL_GPUS else each, nnodes=options.get("nnodes", 1)
+        )
     if reader == "deepspeed":
         undecided = next((name for name in _undecided(options) if name in options), None)
-        each = f"--{undecided} {options[undecided]}" if undecided else options.get("num_gpus", shown)
+        each = f"--{undecided} {options[undecided]}" if undecided else options.get("num_gpus", visible_count)
         return _product(num_gpus=each, num_nodes=machines)
     ids = str(options.get("gpu_ids", ""))
-    each = len(ids.split(",")) if re.fullmatch(NUMBERED, ids) else shown
+    each = len(ids.split(",")) if re.fullmatch(NUMBERED, ids) else visible_count
     return None if reader == "python" else options.get("num_processes", _product(gpu_ids=each, num_machines=machines))
 
 

@@ -40,21 +40,21 @@ def types() -> dict[str, str]:
     return released
 
 
-def options_of(words: Iterable[str]) -> list[Option]:
+def options_of(arguments: Iterable[str]) -> list[Option]:
     """The options of a command line in their order; names have underscores, as argparse's have."""
-    found: list[Option] = []
-    for word in words:
+    options: list[Option] = []
+    for word in arguments:
         if _OPTION.match(word):
             name, equals, text = word.lstrip("-").partition("=")
-            found.append((name.replace("-", "_"), [text] if equals else []))
-        elif found:
-            found[-1][1].append(word)
-    return found
+            options.append((name.replace("-", "_"), [text] if equals else []))
+        elif options:
+            options[-1][1].append(word)
+    return options
 
 
-def words_before_options(words: Iterable[str]) -> list[str]:
-    """The first words of a command line, which belong to no option."""
-    return list(takewhile(lambda word: not _OPTION.match(word), words))
+def words_before_options(arguments: Iterable[str]) -> list[str]:
+    """The first arguments of a command line, which belong to no option."""
+    return list(takewhile(lambda word: not _OPTION.match(word), arguments))
 
 
 def settings_of_options(options: Iterable[Option], kinds: Mapping[str, str]) -> dict[str, Any]:

@@ -196,13 +196,17 @@ class VerlCommandParser(command_parser.CommandParser):
 def _other_words(arguments: Sequence[str]) -> dict[str, Any]:
     """Hydra's own options, such as --config-name with its value, and words that are no settings."""
     others: dict[str, Any] = {}
-    words = list(arguments)
-    while words:
-        word = words.pop(0)
+    remaining = list(arguments)
+    while remaining:
+        word = remaining.pop(0)
         if word.startswith("-"):
             name, equals, text = word.lstrip("-").partition("=")
-            has_value = not equals and words and "=" not in words[0] and words[0][:1] not in ("-", "+", REMOVAL)
-            others[f"--{name}"] = value_of_text(text) if equals else value_of_text(words.pop(0)) if has_value else True
+            has_value = (
+                not equals and remaining and "=" not in remaining[0] and remaining[0][:1] not in ("-", "+", REMOVAL)
+            )
+            others[f"--{name}"] = (
+                value_of_text(text) if equals else value_of_text(remaining.pop(0)) if has_value else True
+            )
         elif word and "=" not in word and not word.startswith(REMOVAL):
             others[word] = ""
     return others

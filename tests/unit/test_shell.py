@@ -390,13 +390,13 @@ def test_settings_that_a_command_prints_are_asked_for_in_its_place(command: str)
 
 
 @pytest.mark.parametrize(
-    ("script", "given"),
+    ("script", "arguments"),
     [("echo a 'b c' | xargs train x", ["x", "a", "b", "c"]),
      ("xargs -r train <<< \"a 'b c' d\\ e\"", ["a", "b c", "d e"]),
      ("printf 'a\\nb' | xargs train; ls | xargs rm", ["a", "b"])],
 )  # fmt: skip
-def test_xargs_gives_a_training_its_input_as_words(script: str, given: list[str]) -> None:
-    assert read(script) == [given]
+def test_xargs_gives_a_training_its_input_as_words(script: str, arguments: list[str]) -> None:
+    assert read(script) == [arguments]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
         ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=vanilla", {"delta": 3.0}, ""),
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=gspo", {"actor.dual_clip": None},
          "OpenRLHF's gspo has completion_mean"),
-        ("verl", "trl", 
+        ("verl", "trl",
          GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo {ACTOR}.clip_ratio_low=0.3 {ACTOR}.clip_ratio_high=0.3",
          {"epsilon": None, "epsilon_high": 1.3}, "TRL's cispo has no lower bound"),
         ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.loss_agg_mode=token-mean",
@@ -146,6 +146,11 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": None}, "0.2, since it has no effect with a constant schedule"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.lr_scheduler constant_with_warmup --actor.lr_warmup_ratio 0.2",
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.2}, ""),
+        ("trl", "verl", TRL + "--lr_scheduler_type constant --warmup_steps 0.1",
+         {f"{ACTOR}.optim.lr_warmup_steps_ratio": None}, "0.1, since it has no effect with a constant schedule"),
+        ("trl", "verl", TRL + "--lr_scheduler_type constant_with_warmup --warmup_steps 0.1",
+         {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.1}, ""),
+        ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         # verl reads clip_ratio where the two ends are null.
         ("verl", "trl", GROUPS + f"{ACTOR}.clip_ratio=0.3", {"epsilon": None}, "and it only where those are null"),
@@ -200,10 +205,8 @@ def test_a_shell_fills_in_the_variables_of_a_path(path: str) -> None:
 
 
 def test_variables_before_the_training_s_name_are_left_to_a_shell() -> None:
-    words = (
-        f"CUDA_VISIBLE_DEVICES=$GPUS accelerate launch --main_process_port $PORT --num_processes 4 grpo.py {TRL[9:]}"
-    )
-    printed = page(words, "trl", "trl")
+    text = f"CUDA_VISIBLE_DEVICES=$GPUS accelerate launch --main_process_port $PORT --num_processes 4 grpo.py {TRL[9:]}"
+    printed = page(text, "trl", "trl")
     assert 'export CUDA_VISIBLE_DEVICES="$GPUS"' in printed and '--main_process_port "$PORT"' in printed
     assert "Left open by the text: $PORT, $GPUS. " in printed
 

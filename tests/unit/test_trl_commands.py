@@ -102,7 +102,7 @@ def test_one_process_is_assumed_aloud(start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "words", "left_out"),
+    ("start", "written", "left_out"),
     [
         ("deepspeed --num_gpus 4 --master_port 29501 --save_pid grpo.py",
          "accelerate launch --main_process_port 29501 --multi_gpu --num_processes 4 -m trl.scripts.grpo",
@@ -122,8 +122,8 @@ def test_one_process_is_assumed_aloud(start: str) -> None:
          "trl grpo --num_processes 8 --num_machines 1 --zero_stage 2 --accelerate_config zero2", ""),
     ],
 )  # fmt: skip
-def test_launchers_become_accelerates_words(start: str, words: str, left_out: str) -> None:
-    assert launcher(f"{start} {OPTIONS}") == f'{words} "${{settings[@]}}"'
+def test_launchers_become_accelerates_words(start: str, written: str, left_out: str) -> None:
+    assert launcher(f"{start} {OPTIONS}") == f'{written} "${{settings[@]}}"'
     for target, title in (("trl", "Of the text's launcher alone"), ("verl", "Concerns the source's machine")):
         assert not left_out or f"launcher.{left_out}" in listed(page(f"{start} {OPTIONS}", target), title)
 
@@ -139,13 +139,13 @@ def test_what_a_file_of_accelerates_says_stays_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "value"),
+    ("written", "value"),
     [*((f"--use_peft {word}", True) for word in ("yes", "True", "t", "Y", "1")), ("--use_peft", True),
      *((f"--use_peft={word}", False) for word in ("no", "FALSE", "f", "n", "0")), ("--use-peft no", False)],
 )  # fmt: skip
-def test_truth_values_are_read_in_all_of_trls_words(words: str, value: bool) -> None:
-    assert settings(f"trl grpo {words}")["use_peft"] is value
-    assert ("lora.r" in common(f"trl grpo {OPTIONS} {words}")) is value
+def test_truth_values_are_read_in_all_of_trls_words(written: str, value: bool) -> None:
+    assert settings(f"trl grpo {written}")["use_peft"] is value
+    assert ("lora.r" in common(f"trl grpo {OPTIONS} {written}")) is value
 
 
 def test_every_setting_that_is_on_by_default_can_be_turned_off_by_its_own_flag() -> None:
@@ -157,9 +157,9 @@ def test_every_setting_that_is_on_by_default_can_be_turned_off_by_its_own_flag()
 
 
 def test_a_word_of_another_type_is_refused() -> None:
-    for words, code in (("--use_vllm maybe", "not-a-truth-value"), ("--epsilon_high None", "not-a-number")):
+    for written, code in (("--use_vllm maybe", "not-a-truth-value"), ("--epsilon_high None", "not-a-number")):
         with refused(code):
-            page(f"trl grpo {OPTIONS} {words}", "trl")
+            page(f"trl grpo {OPTIONS} {written}", "trl")
 
 
 YAML = """
@@ -244,19 +244,19 @@ def test_a_step_is_an_update_where_an_update_is_larger_than_a_generation(
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("written", "code"),
     [("--generation_batch_size 64 --steps_per_generation 4", "settings-conflict"),
      ("--generation_batch_size 60", "batch-does-not-divide"), ("--steps_per_generation 0", "batch-does-not-divide"),
      ("--per_device_train_batch_size 4 --steps_per_generation 1", "batch-does-not-divide")],
 )  # fmt: skip
-def test_a_generation_that_trl_refuses_is_refused(words: str, code: str) -> None:
+def test_a_generation_that_trl_refuses_is_refused(written: str, code: str) -> None:
     for target in (*OTHERS, "trl", "run-file"):
         with refused(code):
-            page(f"accelerate launch --num_processes 1 grpo.py {OPTIONS} {words}", target)
+            page(f"accelerate launch --num_processes 1 grpo.py {OPTIONS} {written}", target)
 
 
 @pytest.mark.parametrize(
-    ("words", "stated", "idle"),
+    ("written", "stated", "idle"),
     [("--warmup_steps 0 --warmup_ratio 0.1", "warmup_steps 0.1", "warmup_steps=0"),
      ("--warmup_ratio 0.1 --warmup_steps 0", "warmup_steps 0.1", "warmup_steps=0"),
      ("--warmup_ratio 0.1 --warmup_steps 5", "warmup_steps 5.0", "warmup_ratio=0.1"),
@@ -266,14 +266,14 @@ def test_a_generation_that_trl_refuses_is_refused(words: str, code: str) -> None
      ("--eval_strategy no --evaluation_strategy steps", "eval_strategy steps", "eval_strategy=no"),
      ("--torch_dtype float16 --dtype bfloat16", "dtype bfloat16", "torch_dtype=float16")],
 )  # fmt: skip
-def test_of_two_names_of_one_setting_the_other_is_listed(words: str, stated: str, idle: str) -> None:
-    text = f"accelerate launch --num_processes 1 grpo.py {OPTIONS} --use_vllm {words}"
+def test_of_two_names_of_one_setting_the_other_is_listed(written: str, stated: str, idle: str) -> None:
+    text = f"accelerate launch --num_processes 1 grpo.py {OPTIONS} --use_vllm {written}"
     assert re.search(rf"^    --{stated}\b", page(text, "trl"), re.MULTILINE)
     for target in (*OTHERS, "trl"):
         assert not idle or f"#   {idle}" in page(text, target)
     for target in OTHERS:
         printed = page(text, target)
-        assert all(f"{name}={value}" in printed for name, value in settings(f"trl grpo {words}").items())
+        assert all(f"{name}={value}" in printed for name, value in settings(f"trl grpo {written}").items())
 
 
 NULL = f"{YAML}model_name_or_path: m\ndataset_name: d\n"
