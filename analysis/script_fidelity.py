@@ -96,7 +96,7 @@ def rows(name: str, run: Run, published: Mapping[str, Any], here: Mapping[str, A
     if "keys" in script:
         return _rows_of_another_trainer(run, script, published, here)
     parser = command_parser.load(run.framework)
-    then = defaults_then(parser, chosen_release(run.framework, str(script["release"])))
+    then = defaults_then(parser, chosen_release(parser, str(script["release"])))
     stated = script["settings"]
     reading, labels = read_settings(parser, stated, parser.meant_then(stated, then))
     own, _ = read_settings(parser, {name: value for name, (value, _) in _own_settings(parser, run).items()})
