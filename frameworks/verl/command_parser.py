@@ -21,6 +21,7 @@ from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
 
 LOSS = f"{ACTOR}.policy_loss.loss_mode"
 PROGRAM = re.compile(r"(^|(^|[./])trainer[./])main_ppo(\.py)?\Z|main_dapo(\.py)?\Z")  # verl's own training loop
+SETTING = re.compile(r"^[-+~]|=")  # or another option
 REMOVAL = "~"  # before a setting that Hydra is to take out
 INTERPOLATION = re.compile(r"(?<!\\)\$\{(\w+(?:\.\w+)+)\}")
 MOST_INTERPOLATIONS = 5  # one in another
@@ -112,7 +113,8 @@ class VerlCommandParser(command_parser.CommandParser):
                 reading.reasons[name] = "at 0 verl leaves nothing of the gradient, and others do not clip it"
         for key, targets in verl.OVERRIDES.items():
             critic = targets[0].startswith("critic.") or key in ("objective.gamma", "objective.gae_lambda")
-            if not key.startswith("batch.") and key not in OWN and (ppo or not critic):
+            noted_elsewhere = key.startswith("batch.") or key in OWN or targets[0] in reading.reasons
+            if not noted_elsewhere and (ppo or not critic):
                 reading.note_all(key, [target for target in targets if ppo or not target.startswith("critic.")])
         _read_optimizer(reading, ppo)
         _read_objective(reading, ppo)
@@ -201,13 +203,10 @@ def _other_words(arguments: Sequence[str]) -> dict[str, Any]:
         word = remaining.pop(0)
         if word.startswith("-"):
             name, equals, text = word.lstrip("-").partition("=")
-            has_value = (
-                not equals and remaining and "=" not in remaining[0] and remaining[0][:1] not in ("-", "+", REMOVAL)
-            )
-            others[f"--{name}"] = (
-                value_of_text(text) if equals else value_of_text(remaining.pop(0)) if has_value else True
-            )
-        elif word and "=" not in word and not word.startswith(REMOVAL):
+            if not equals and remaining and not SETTING.search(remaining[0]):
+                equals, text = "=", remaining.pop(0)
+            others[f"--{name}"] = value_of_text(text) if equals else True
+        elif word and not SETTING.search(word):
             others[word] = ""
     return others
 

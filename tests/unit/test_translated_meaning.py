@@ -151,6 +151,7 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
         ("trl", "verl", TRL + "--lr_scheduler_type constant_with_warmup --warmup_steps 0.1",
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.1}, ""),
         ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
+        ("verl", "trl", GROUPS + f"{ACTOR}.optim.clip_grad=0", {"max_grad_norm": None}, "leaves nothing of"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         # verl reads clip_ratio where the two ends are null.
         ("verl", "trl", GROUPS + f"{ACTOR}.clip_ratio=0.3", {"epsilon": None}, "and it only where those are null"),
