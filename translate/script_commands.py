@@ -15,23 +15,12 @@ from translate.shell.values import BEGIN, END, NAMED, as_written, unknown_names,
 
 _SETTING = re.compile(r"--|[+~]{0,2}\w+(\.\w+)+=")  # a word that is no program
 _STARTS_PYTHON = re.compile(r"(\A|/)(python[\d.]*|torchrun|deepspeed|launch|run)\Z")
-_NO_LAUNCHERS = (
-    "echo",
-    "printf",
-    "cat",
-    "ls",
-    "rm",
-    "cp",
-    "mv",
-    "tail",
-    "head",
-    "grep",
-    "pip",
-    "git",
-    "tee",
-    "vim",
-    "wget",
-)
+_NO_LAUNCHERS = (  # programs that may name a training's file or process
+    "echo", "printf", "cat", "ls", "rm", "cp", "mv", "tail", "head", "grep", "egrep", "sed", "awk", "find", "wc",
+    "diff", "less", "pip", "git", "tee", "vim", "nano", "wget", "curl", "rsync", "scp", "tar", "chmod", "touch", "ln",
+    "stat", "file", "realpath", "which", "type", "pkill", "killall", "pgrep", "md5sum", "sha256sum", "du", "test", "[",
+    "black", "ruff", "flake8",
+)  # fmt: skip
 
 
 def training_commands(

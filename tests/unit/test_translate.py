@@ -452,6 +452,17 @@ def test_settings_that_train_something_else_are_never_of_the_machine_alone() -> 
         assert listed >= settings.keys(), target
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["pkill -f verl.trainer.main_ppo", "ps aux | grep main_ppo.py", "kill $(pgrep -f main_ppo)", "which main_ppo.py",
+     "killall main_ppo.py || true",
+     "sed -i s/a/b/ verl/trainer/main_ppo.py", "[ -f main_ppo.py ] && md5sum main_ppo.py"],
+)  # fmt: skip
+def test_a_program_that_names_a_training_s_file_or_process_is_none(before: str) -> None:
+    text = f"{before}\npython3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo"
+    assert settings_of_text(command_parser.load("verl"), text, Path(), {}, None) == {"algorithm.adv_estimator": "grpo"}
+
+
 @pytest.mark.parametrize("text", ["NAME=1; echo hello", "NAME=run1\necho prepare", "A.b", "x=1", "ls --all"])
 def test_a_text_without_a_training_is_no_configuration_of_defaults(text: str) -> None:
     for framework in FRAMEWORKS:
