@@ -161,6 +161,7 @@ def run_command(main: Callable[[], None]) -> None:
     protect_output()
     try:
         main()
+        sys.stdout.flush()
     except StoppedInTime as error:
         print(f"Stopped: {error}", file=sys.stderr)
         sys.exit(RESUMABLE)

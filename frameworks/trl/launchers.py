@@ -133,7 +133,7 @@ def _program(launcher: Sequence[str], number: int) -> str:
     is_name = number and launcher[number - 1] in _tables()["takes_a_name"]
     if is_name or (word == "trl" and number != len(launcher) - 1):
         return ""
-    return str(_tables()["programs"].get(word, ""))
+    return str(_tables()["readers"].get(word, ""))
 
 
 def _joined(options: Iterable[Option]) -> dict[str, Any]:

@@ -20,24 +20,22 @@ FORKS = "import os\nfor _ in range(3):\n    if not os.fork(): input()\n"
 
 
 @contextmanager
-def process(program: str) -> Iterator[None]:
-    """A process below this one that has come to WAITS."""
+def process(program: str) -> Iterator[int]:
+    """The number of a process that has come to WAITS."""
     running = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     try:
         assert running.stdout is not None and running.stdout.readline() == "ready\n"
-        yield
+        yield running.pid
     finally:
         running.communicate()  # closes its input, and its forks' with it
 
 
 @pytest.mark.parametrize("program", [HOLDS + WAITS, HOLDS + FORKS + WAITS], ids=["one", "forks"])
 def test_what_processes_share_counts_once(program: str) -> None:
-    before = memory_use.host_bytes(os.getpid())
-    with process(program):
-        grown = memory_use.host_bytes(os.getpid()) - before
-    assert SIZE < grown < 1.5 * SIZE
+    with process(program) as pid:
+        assert SIZE < memory_use.host_bytes(pid) < 1.5 * SIZE
 
 
 def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
