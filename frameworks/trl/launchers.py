@@ -68,7 +68,7 @@ def settings_of_launcher(
     launched = _layout(content) | launched
     count = _processes(reader, options | launched, environment)
     if content.get("distributed_type") == "NO" and not any(name in launched for name in DISTRIBUTED):
-        count = 1  # whatever number accelerate is told
+        count = 1  # accelerate starts one, also where the file has another number
     launched |= _as_torch_starts(reader, launched, count) | ({} if count is None else {"num_processes": count})
     return {
         **{OF_LAUNCHER + name: value for name, value in (_joined(before) | rest).items()},
