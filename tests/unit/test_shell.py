@@ -399,6 +399,12 @@ def test_xargs_gives_a_training_its_input_as_words(script: str, arguments: list[
     assert read(script) == [arguments]
 
 
+def test_exported_variables_come_in_the_script_s_own_order() -> None:
+    names = [f"V{number * 7 % 40}" for number in range(40)]
+    (call,) = training_commands("".join(f"export {name}=1\n" for name in names) + "train x", ENTRY, {}, Path())
+    assert list(call.environment) == names
+
+
 @pytest.mark.parametrize(
     "script",
     ["xargs -a f train", "cat f | xargs train", "echo a b | xargs -n 1 train", "echo a | xargs -I{} bash -c 'train {}'",

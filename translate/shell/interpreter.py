@@ -365,8 +365,8 @@ class Interpreter(Redirections):
         return programs.followed_within(self, arguments) or Outcome(None)
 
     def environment(self) -> dict[str, str]:
-        """The exported variables."""
-        texts = {name: self.state.text(name) for name in self.state.exported if name in self.state.variables}
+        """The exported variables, in the order in which the script names them."""
+        texts = {name: self.state.text(name) for name in self.state.variables if name in self.state.exported}
         return {name: text for name, text in texts.items() if text is not None}
 
     def run_function(self, arguments: list[str]) -> Outcome:
