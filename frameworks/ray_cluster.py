@@ -15,6 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -56,23 +57,26 @@ def start_node(arguments: argparse.Namespace) -> None:
 def node_resources(address: str, step: subprocess.Popen[str]) -> list[dict[str, float]]:
     """The resources of each of Ray's nodes as Ray sees them now; empty while Ray does not answer.
 
-    Another process asks, because this one could not be ended while it waits for the answer.
+    Another process asks, because this one could not be ended while it waits for the answer. It answers in a file,
+    because Ray prints to standard output, too.
     """
-    code = (
-        "import json, ray; ray.init(log_to_driver=False, logging_level='error'); print(json.dumps("
-        "[node['Resources'] for node in ray.nodes() if node['Alive']]))"
-    )
-    query = subprocess.Popen(
-        [sys.executable, "-c", code], env={**os.environ, "RAY_ADDRESS": address}, text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        while query.poll() is None and step.poll() is None:
-            time.sleep(LOOK_SECONDS)
-        output = query.stdout.read() if query.poll() == 0 and query.stdout else ""
-    finally:
-        slurm_nodes.end_process(query)
-    resources: list[dict[str, float]] = json.loads(output.strip().split("\n")[-1]) if output.strip() else []
+    with tempfile.TemporaryFile("w+") as answer:
+        code = (
+            "import json, ray; ray.init(log_to_driver=False, logging_level='error'); json.dump("
+            f"[node['Resources'] for node in ray.nodes() if node['Alive']], open({answer.fileno()}, 'w'))"
+        )
+        query = subprocess.Popen(
+            [sys.executable, "-c", code], env={**os.environ, "RAY_ADDRESS": address}, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[answer.fileno()],
+        )  # fmt: skip
+        try:
+            while query.poll() is None and step.poll() is None:
+                time.sleep(LOOK_SECONDS)
+            answered = query.poll() == 0
+        finally:
+            slurm_nodes.end_process(query)
+        answer.seek(0)
+        resources: list[dict[str, float]] = json.loads(answer.read() or "[]") if answered else []
     return resources
 
 

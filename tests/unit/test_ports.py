@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,22 @@ def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: p
     ports = dict(word.split("=") for word in started[0] if "port=" in word)
     assert {"--port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*ports}
     assert len(set(ports.values())) == len(ports)
+
+
+NOISY_RAY = """
+import atexit
+def init(**_): print("[1]")
+def nodes(): return [{"Alive": True, "Resources": {"GPU": 2.0}}, {"Alive": False, "Resources": {"GPU": 2.0}}]
+atexit.register(print, "    another line of Ray's")
+"""
+
+
+@pytest.mark.parametrize(("end", "nodes"), [("", [{"GPU": 2.0}]), ("def nodes(): raise SystemExit(0)", [])])
+def test_what_ray_prints_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, nodes: object) -> None:
+    (tmp_path / "ray.py").write_text(NOISY_RAY + end)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with subprocess.Popen(["sleep", "600"], text=True) as step:
+        try:
+            assert ray_cluster.node_resources("127.0.0.1:1", step) == nodes
+        finally:
+            step.kill()
