@@ -1,9 +1,10 @@
-"""The demo models' tokenizer, of all tasks together, saved and loaded again by the trl environment's transformers."""
+"""The demo models in the trl environment: the tokenizer of all tasks together, saved and loaded again; the training."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+from typing import Any
 
 import pytest
 
@@ -51,14 +52,46 @@ print(json.dumps({
 }))
 """
 
+TRAINING = """
+import json, random, torch, yaml
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import Qwen2Config, Qwen2ForCausalLM
+from recipes.demo_model import build
+from recipes.demo_model.training import Example, train
+types, losses = set(), []
+class Types(TorchDispatchMode):
+    def __torch_dispatch__(self, function, classes, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.is_floating_point():
+            types.add(str(result.dtype))
+        return result
+settings = yaml.safe_load(build.SETTINGS.read_text())
+model = Qwen2ForCausalLM(Qwen2Config(vocab_size=32, dtype="float32", **settings["architecture"]))
+rng, training = random.Random(0), settings["training"] | {"batch": 4, "warmup_steps": 2}
+examples = [Example([start, 3], [start + 1, start + 2, 0]) for start in (rng.randrange(4, 29) for _ in range(80))]
+with Types():
+    losses = [train(model, examples, 1, training, seed, "one") for seed in (0, 1)]
+print(json.dumps({"types": sorted(types), "losses": losses}))
+"""
+
+
+def output(script: str) -> dict[str, Any]:
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    command = [warm_python("trl"), "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    results: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return results
+
+
+def test_training_learns_and_no_step_is_in_a_type_that_many_cpus_only_emulate() -> None:
+    results = output(TRAINING)
+    assert results["types"] == ["torch.float32"]
+    assert results["losses"][1] < results["losses"][0]
+
 
 def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [warm_python("trl"), "-c", SCRIPT], capture_output=True, text=True, cwd=ROOT, env=environment, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    results = json.loads(done.stdout.splitlines()[-1])
+    results = output(SCRIPT)
     assert results["ends"] == ["<|end|>", "<|pad|>"] and results["same"]
     assert set(results["phrases"]) == {1}
     assert max(results["prompts"].values()) <= 10, results["prompts"]
