@@ -38,6 +38,12 @@ from frameworks.command_settings import Flags
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
+_DIGITS, _EXPONENT = r"\d(?:_?\d)*", r"(?:e[+-]?\d(?:_?\d)*)?"
+_NUMBER = re.compile(
+    rf"[+-]?(?:(?:0|(?!0){_DIGITS})(?:\.(?:{_DIGITS})?)?{_EXPONENT}|\.{_DIGITS}{_EXPONENT}|inf|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+_QUOTED = re.compile(r"""(['"])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
 _CONSTANTS = {"true": True, "false": False, "null": None}  # in any case, as Hydra and argparse's users have them
 
 
@@ -261,15 +267,14 @@ def options(arguments: list[str]) -> dict[str, Any]:
 
 
 def value_of_text(text: str) -> Any:
-    """A word as the number, truth value, list or text that it stands for."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
+    """A word as the number, truth value, list or text that it stands for, by Hydra's grammar."""
+    if _NUMBER.fullmatch(text):
+        return float(text) if set(text.lower()) & set(".ein") else int(text)
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]
-    if not text.startswith(("[", "{", "'", '"')):
+    if quoted := _QUOTED.fullmatch(text):
+        return quoted[2].replace("\\" + quoted[1], quoted[1])
+    if not text.startswith(("[", "{")):
         return text
     try:
         return _value_of_yaml(yaml.load(_spaced(text), yaml.BaseLoader))

@@ -70,7 +70,7 @@ def _comment(line: Line, target: CommandParser) -> str:
     """What a setting means, its unit, and what it comes from; without brackets, which would end the array."""
     unit = target.tables["units"].get(line.setting)
     parts = [
-        key_meanings().get(line.key, ""),
+        target.tables.get("meanings", {}).get(line.setting) or key_meanings().get(line.key, ""),
         f"in {unit}" if unit else "",
         f"from {line.source}" if line.source else "",
         line.note,

@@ -14,6 +14,9 @@ from system.errors import UserError
 
 ADJUSTED = ("batch.prompts_per_update", "rollout.gpus")  # refusals that other GPUs, or fewer at once, may mend
 MOST_CHANGES = 200  # each leaves a key out, fills one in, or fits the batch
+DEPENDENT = {  # by key, those that mean nothing without it
+    "objective.sampler_correction": tuple(f"objective.correction_{part}" for part in ("form", "low", "high")),
+}
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora")
 
 
@@ -99,8 +102,9 @@ class Rendering:
                     self.common.pop("rollout.gpus")
                     self.notes["rollout.engine"] = "vllm-server in the text, which several nodes do not have here"
                 elif refusal.key in self.common and refusal.key != ADJUSTED[0]:
-                    self.refused[refusal.key] = refusal.reason
-                    del self.common[refusal.key]
+                    for key in (refusal.key, *DEPENDENT.get(refusal.key, ())):
+                        if self.common.pop(key, None) is not None:
+                            self.refused[key] = refusal.reason
                 else:
                     self._fill(refusal)
         raise UserError(

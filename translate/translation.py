@@ -20,7 +20,7 @@ from translate.rendering import Rendering
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
 EXPORTED = "export "  # before the name of an environment variable
 LONGEST = 100  # characters of a setting of the text
-OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss")
+OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss", "objective.kl_in")
 LAYOUT = ("rollout.engine", "rollout.gpus", "hardware.gpus", "hardware.nodes", "hardware.sharding")
 
 
@@ -187,6 +187,7 @@ class _Sorting:
     ) -> None:
         self.source, self.target, self.reading, self.labels = source, target, reading, labels
         self.rendering = Rendering(target, reading.common)
+        self.rendering.refused |= other_kl_in_reward(source, target, reading.common)
         self.translation = Translation(self.rendering.launcher, source.framework)
         self.left_out: dict[str, str] = {}  # by key, the default that makes a line needless
         self.written: set[str] = set()  # keys that have a line
@@ -244,7 +245,7 @@ class _Sorting:
         elif reason := next((unwritten[key] for key in keys if key in unwritten), None):
             translation.cannot.append((text, reason))
         elif keys:
-            translation.same.append((text, f"{self.target.tables['release']} has no other"))
+            translation.same.append((text, f"{self.target.tables['release']} needs no setting of its own for it"))
         elif reason := self.reading.idle.get(name):
             translation.same.append((text, reason))
         else:
@@ -281,6 +282,16 @@ class _Sorting:
                 self.translation.cannot.append((text, reason))
                 if key in OBJECTIVE:
                     self.translation.objective.add(text)
+
+
+def other_kl_in_reward(source: CommandParser, target: CommandParser, common: Mapping[str, Any]) -> dict[str, str]:
+    """By key, what another framework does with a KL term in the reward; with returns over tokens all do the same."""
+    places = [(parser.tables["release"], parser.tables.get("kl_in_reward")) for parser in (source, target)]
+    in_group = common["algorithm"] != "ppo" and common.get("objective.estimator") != "reinforce"
+    is_used = common.get("objective.kl_in") == "reward" and common.get("objective.kl_coefficient")
+    if not (in_group and is_used and all(place for _, place in places)) or places[0] == places[1]:
+        return {}
+    return {"objective.kl_in": "; ".join(f"{release} {place}" for release, place in places)}
 
 
 def first_reason(reasons: Mapping[str, str], name: str) -> str | None:

@@ -79,6 +79,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
                 and (ppo or key not in ("objective.gamma", "objective.gae_lambda"))
             ):
                 reading.note_all(key, kept)
+        _read_discounts(reading, ppo)
         each, sampling = reading.get("train.micro_batch_size"), "rollout.micro_batch_size"
         reading.note(
             "batch.samples_per_device", each, "train.micro_batch_size", *[sampling] * (reading.get(sampling) == each)
@@ -154,9 +155,23 @@ def _read_advantages(reading: Reading) -> bool:
         reading.note("objective.scale_rewards", known[estimator], name)
     else:
         reading.note_choice("objective.estimator", name, objective.NAMED_ESTIMATORS)
-    if unscaled in reading.stated and estimator in objective.NAMED_ESTIMATORS:
+    if unscaled in reading.stated and estimator in ("reinforce", "reinforce_baseline"):
         reading.reasons[unscaled] = "others always divide these advantages by their std"
+    elif estimator != "gae":
+        reading.idle[unscaled] = f"it has no effect with {estimator}"
     return bool(estimator == "gae")
+
+
+def _read_discounts(reading: Reading, ppo: bool) -> None:
+    """Without a critic, what is known later may be discounted in REINFORCE++."""
+    gamma, lambd = "algo.advantage.gamma", "algo.advantage.lambd"
+    if ppo:
+        return
+    reading.idle[lambd] = "it has no effect without a critic"
+    if reading.common.get("objective.estimator") == "reinforce":
+        reading.note_changed({"objective.gamma": gamma})
+    else:
+        reading.idle[gamma] = "OpenRLHF has 1 with these advantages"
 
 
 def _read_hardware(reading: Reading, ppo: bool) -> None:
@@ -166,10 +181,11 @@ def _read_hardware(reading: Reading, ppo: bool) -> None:
         return int(reading.number(f"{entity}.num_nodes") * reading.number(f"{entity}.num_gpus_per_node"))
 
     sampling = int((reading.number("vllm.num_engines") or 0) * reading.number("vllm.tensor_parallel_size"))
-    together = reading.get("train.colocate_all")
+    trained_together = reading.get("train.colocate_all")  # and sampled there, unless trainer and sampler work at once
+    together = trained_together and not reading.get("train.async_enable")
     names = [f"{entity}.{part}" for entity in ("actor", "ref", "critic") for part in ("num_nodes", "num_gpus_per_node")]
     shared = ("train.colocate_all", "train.colocate_actor_ref")
-    total = gpus("actor") if together else gpus("actor") + ppo * gpus("critic") + sampling
+    total = gpus("actor") + (0 if trained_together else ppo * gpus("critic")) + (0 if together else sampling)
     per_node = reading.number("actor.num_gpus_per_node")
     reading.note("hardware.gpus", total, *names, "vllm.num_engines", "vllm.tensor_parallel_size", *shared)
     reading.note(

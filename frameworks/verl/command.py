@@ -164,7 +164,9 @@ def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
     """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
     check_known(run, "verl", keys, {*OVERRIDES, *CONVERTED})
     if run.algorithm != "ppo":
-        check_known(run, run.algorithm, keys, {key for key in keys if key.partition(".")[2] not in ONLY_PPO})
+        discounted = {"objective.gamma"} if keys.get("objective.estimator") == "reinforce" else set[str]()
+        without_critic = {key for key in keys if key.partition(".")[2] not in ONLY_PPO}
+        check_known(run, run.algorithm, keys, without_critic | discounted)
     for key in NEEDED:
         if key not in keys:
             raise refuse(run, key, " is needed by verl; add it", "missing-setting")

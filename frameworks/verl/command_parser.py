@@ -278,7 +278,9 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     reading.note_schedules(schedules, "lr_scheduler_type", "min_lr_ratio")
     reading.note_betas(f"{POLICY}.optim.betas", "critic.optim.betas" if ppo else None)
     if steps:
-        reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
+        reading.note("steps", steps, "trainer.total_training_steps")
+        reason = "the steps count here; verl ends after these epochs, too, if they come first"
+        reading.reasons["trainer.total_epochs"] = reason
     else:
         reading.note("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
     _read_warmup(reading, trained, steps)

@@ -29,9 +29,10 @@ def read(reading: Reading, ppo: bool) -> None:
         reading.idle |= {
             one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
         }
-        for one in ("algorithm.lam", "algorithm.gamma"):
-            if reading.common.get("objective.estimator") != "reinforce" or one == "algorithm.lam":
-                reading.idle[one] = "it has no effect with these advantages"
+        without_effect = ["algorithm.lam", "algorithm.gamma"]
+        if reading.common.get("objective.estimator") == "reinforce":
+            reading.note_changed({"objective.gamma": without_effect.pop()})
+        reading.idle |= dict.fromkeys(without_effect, "it has no effect with these advantages")
         if not reading.get("trainer.critic_warmup"):
             reading.idle["trainer.critic_warmup"] = "it has no effect without a critic, and is 0"
     _read_correction(reading)

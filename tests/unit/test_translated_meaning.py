@@ -30,7 +30,10 @@ TRL = (
     "trl grpo --model_name_or_path m --dataset_name d --num_generations 8 --per_device_train_batch_size 8 "
     "--gradient_accumulation_steps 4 "
 )
+RLOO = OPENRLHF + "--algo.advantage.estimator rloo "
+REINFORCE = OPENRLHF + "--algo.advantage.estimator reinforce "
 ACTOR = "actor_rollout_ref.actor"
+ANOTHER = "Another objective than the text's: 1"
 OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
 
 
@@ -54,6 +57,10 @@ def settings_of(printed: str, framework: str) -> dict[str, Any]:
     ("text", "truth"),
     [("FALSE", False), ("True", True), ("NULL", None), ("None", "None"), ("[null, 1e-6, no]", [None, 1e-6, "no"]),
      ("{a: 1, b: {c: x}}", {"a": 1, "b": {"c": "x"}}), ("'1e-6'", "1e-6"), ("[1", "[1"),
+     ("007", "007"), ("1_000", 1000), ("1__0", "1__0"), (".5", 0.5), ("1.", 1.0), ("00.5", "00.5"),
+     ("infinity", "infinity"),
+     ("-INF", -float("inf")), ("\uff11", "\uff11"), ("", ""), ("'it\\'s'", "it's"), ("'a''b'", "'a''b'"), ('"1"', "1"),
+     ("'{{ \\'a\\' }}'", "{{ 'a' }}"),
      ("{a:1,b:{c:x:y},d:[e:f]}", {"a": 1, "b": {"c": "x:y"}, "d": ["e:f"]}), ('{"a":1e-6}', {"a": 1e-6})],
 )  # fmt: skip
 def test_a_word_is_what_the_framework_s_own_parser_makes_of_it(text: str, truth: Any) -> None:
@@ -130,7 +137,34 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {"lora_target_modules": ["q_proj", "v_proj"]}, ""),
         ("trl", "openrlhf", TRL + "--use_vllm true --vllm_importance_sampling_mode token_truncate",
          {"algo.advantage.is_correction_threshold": [0.0, 3.0]}, ""),
+        # Without a critic the frameworks subtract a KL term in the reward at different places, except in REINFORCE++.
+        ("openrlhf", "verl", GROUP_NORM, {"algorithm.use_kl_in_reward": True, "algorithm.kl_ctrl.kl_coef": 0.01},
+         "has the group's mean and std already; verl 0.9.1 subtracts the KL term's sum from the reward"),
+        ("openrlhf", "verl", RLOO, {"algorithm.adv_estimator": "rloo"}, ANOTHER),
+        ("openrlhf", "verl", OPENRLHF + "--algo.advantage.estimator reinforce_baseline", {}, ANOTHER),
+        ("openrlhf", "verl", OPENRLHF + "--algo.advantage.estimator dr_grpo", {}, ANOTHER),
+        ("verl", "openrlhf", GROUPS + "algorithm.use_kl_in_reward=True", {"algo.kl.init_coef": 0.001}, ANOTHER),
+        # REINFORCE++ discounts in both frameworks; OpenRLHF alone can leave its std out, in some estimators.
+        ("verl", "openrlhf", VERL + "algorithm.adv_estimator=reinforce_plus_plus algorithm.gamma=0.9",
+         {"algo.advantage.gamma": 0.9}, ""),
+        ("openrlhf", "verl", REINFORCE + "--algo.advantage.gamma 0.9", {"algorithm.gamma": 0.9}, ""),
+        ("openrlhf", "verl", REINFORCE + "--algo.advantage.no_std_norm", {}, "others always divide these advantages"),
+        ("openrlhf", "verl", GROUP_NORM + "--algo.advantage.no_std_norm --algo.advantage.gamma 0.9",
+         {"algorithm.gamma": None}, "no_std_norm=True, since it has no effect with group_norm"),
+        ("openrlhf", "verl", RLOO + "--algo.advantage.gamma 0.9",
+         {"algorithm.gamma": None}, "OpenRLHF has 1 with these advantages"),
+        # A sampler that works beside the trainer has GPUs of its own.
+        ("openrlhf", "verl", GROUP_NORM + "--train.async_enable --vllm.num_engines 4",
+         {"trainer.n_gpus_per_node": 8}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--vllm.num_engines 4", {"trainer.n_gpus_per_node": 4}, ""),
+        ("openrlhf", "openrlhf", OPENRLHF + "--train.async_enable --vllm.num_engines 2", {"vllm.num_engines": 2}, ""),
+        # Without its correction a bound says nothing.
+        ("verl", "openrlhf", GROUPS + "algorithm.rollout_correction.rollout_is=sequence "
+         "algorithm.rollout_correction.rollout_is_threshold=5",
+         {"algo.advantage.is_correction_threshold": None, "algo.advantage.is_correction_mode": None}, "rollout_is"),
         # Steps end a training, whatever the epochs; OpenRLHF counts problems.
+        ("verl", "trl", GROUPS + "trainer.total_training_steps=1000 trainer.total_epochs=1", {"max_steps": 1000},
+         "verl ends after these epochs, too, if they come first"),
         ("verl", "openrlhf", GROUPS + "trainer.total_training_steps=100 trainer.total_epochs=15",
          {"data.max_samples": 6400, "train.num_episodes": 1}, "otherwise these steps need more episodes"),
         ("verl", "openrlhf", GROUPS + "trainer.total_training_steps=100 data.train_max_samples=640",
