@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from frameworks import command_parser
@@ -183,6 +185,25 @@ def test_a_setting_is_translated_by_what_it_does(
     text_of_page = page(text, source, target)
     printed = settings_of(text_of_page, target)
     assert {name: printed.get(name) for name in wanted} == wanted and listed in text_of_page
+
+
+@pytest.mark.parametrize("framework", ["trl", "openrlhf"])
+@given(st.floats(max_value=0, allow_infinity=False))
+def test_argparse_reads_a_negative_number_however_small(framework: str, number: float) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one", type=float)
+    parser.add_argument("--many", type=float, nargs="+")
+    printed = command_parser.load(framework).as_arguments({"one": (number, ""), "many": ([1.0, number], "")})
+    assert parser.parse_args(printed) == argparse.Namespace(one=number, many=[1.0, number])
+
+
+@pytest.mark.parametrize("framework", ["trl", "openrlhf"])
+@pytest.mark.parametrize("text", ["-a", "--a", "-1e-05", "-inf", "- a", ""])
+def test_argparse_reads_a_value_that_begins_with_a_dash(framework: str, text: str) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one")
+    printed = command_parser.load(framework).as_arguments({"one": (text, "")})
+    assert parser.parse_args(printed) == argparse.Namespace(one=text)
 
 
 @pytest.mark.parametrize(
