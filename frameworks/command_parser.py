@@ -38,6 +38,7 @@ from frameworks.command_settings import Flags
 from system.yaml_files import read_yaml
 
 FOLDER = Path(__file__).parent
+EXPORTED = "export "  # before the name of an environment variable among settings
 _CONSTANTS = {"true": True, "false": False, "null": None}  # in any case, as Hydra and argparse's users have them
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from contracts.schema_keys import run_keys
-from frameworks.command_parser import FOLDER, CommandParser, set_options
+from frameworks.command_parser import EXPORTED, FOLDER, CommandParser, set_options
 from frameworks.command_reading import Reading
 from frameworks.release_defaults import storable_settings, yaml_value
 from system.errors import UserError
@@ -18,7 +18,6 @@ from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
-EXPORTED = "export "  # before the name of an environment variable
 LONGEST = 100  # characters of a setting of the text
 OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss")
 LAYOUT = ("rollout.engine", "rollout.gpus", "hardware.gpus", "hardware.nodes", "hardware.sharding")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import ScriptCommand
+from frameworks.command_parser import EXPORTED, ScriptCommand
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
@@ -91,19 +91,28 @@ class TRLCommandParser(command_parser.CommandParser):
     def _settings(
         self, content: Mapping[Any, Any], options: list[Option], command: ScriptCommand, folder: Path
     ) -> dict[str, Any]:
-        """Settings of a configuration file and of options, which count more; `trl` hands accelerate's on to it."""
+        """Settings of a configuration file and of options, which count more; `trl` hands accelerate's on to it.
+
+        Variables of the file's `env` are set by the training, and by `trl` before it starts accelerate.
+        """
         is_trl = launchers.program(command.launcher) == "trl"
+        exported = {
+            str(name): str(value) for name, value in typed_values.mapping("env", content.get("env", {})).items()
+        }
+        environment = command.environment | (exported if is_trl else {})
 
         def is_handed_on(name: str) -> bool:
             return is_trl and name not in typed_values.types() and launchers.is_of_accelerate(name)
 
-        in_file = {str(name): value for name, value in content.items()}
+        in_file = {str(name): value for name, value in content.items() if name != "env"}
         stated = [(name, [str(value)]) for name, value in in_file.items()] + options
         handed_on = [option for option in stated if is_handed_on(option[0])]
         own = {name: typed_values.of_file(value, self.kinds.get(name)) for name, value in in_file.items()}
         own |= typed_values.settings_of_options(options, self.kinds)
-        return launchers.settings_of_launcher(command.launcher, handed_on, command.environment, folder) | {
-            name: value for name, value in own.items() if not is_handed_on(name)
+        return {
+            **{EXPORTED + name: value for name, value in exported.items()},
+            **launchers.settings_of_launcher(command.launcher, handed_on, environment, folder),
+            **{name: value for name, value in own.items() if not is_handed_on(name)},
         }
 
     def read(self, reading: Reading) -> None:
