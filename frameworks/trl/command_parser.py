@@ -30,6 +30,9 @@ BATCH: tuple[str, ...] = (
     "generation_batch_size", PROCESSES,
 )  # fmt: skip
 GENERATION = ("steps_per_generation", "generation_batch_size")
+WITH_END = ("cosine_with_min_lr", "cosine_warmup_with_min_lr")  # schedules that are told where they end
+STEADY = ("constant", "constant_with_warmup")  # schedules that are told nothing
+ENDS = ("min_lr", "min_lr_rate")
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
           "objective.epochs", "objective.mask", "batch.samples_per_device")  # fmt: skip
@@ -137,14 +140,12 @@ class TRLCommandParser(command_parser.CommandParser):
         if not reading.get("mask_truncated_completions"):
             reading.common.pop("objective.mask_truncated", None)
             reading.settings.pop("objective.mask_truncated", None)
-        schedule = reading.get("lr_scheduler_kwargs")
-        if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
-            reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
+        _read_schedule(reading)
 
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags = super().extra_settings(common)
-        if common.get("optimizer.schedule") == "cosine_with_min_lr":
+        if common.get("optimizer.schedule") in WITH_END:
             flags["lr_scheduler_kwargs"] = ({"min_lr_rate": common.get("more.min_lr_ratio", 0.1)}, "more.min_lr_ratio")
         if "epochs" in common and "optimizer.warmup_ratio" in common:  # below 1: a share of the steps
             flags["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
@@ -257,6 +258,45 @@ def _read_batch(reading: Reading) -> None:
         reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
 
 
+def _rounded(value: float) -> float:
+    """A calculated number without the last digits, where 1.28 - 1 is not 0.28."""
+    return float(f"{value:.15g}")
+
+
+def _read_schedule(reading: Reading) -> None:
+    """What a schedule is told besides its length and its warm-up."""
+    name, schedule = "lr_scheduler_kwargs", reading.get("lr_scheduler_type")
+    stated = reading.get(name)
+    options = {part: value for part, value in typed_values.mapping(name, stated).items() if value is not None}
+    if schedule in STEADY:
+        reading.idle[name] = f"it has no effect with {schedule}"
+        return
+    if schedule in WITH_END and not isinstance(stated, str):  # otherwise a shell fills it in
+        _note_end(reading, {part: options.pop(part) for part in ENDS if part in options})
+    if others := [part for part, value in options.items() if (part, value) != ("num_cycles", 0.5)]:
+        reading.reasons[name] = f"what it says of {', '.join(others)} is not translated"
+
+
+def _note_end(reading: Reading, ends: Mapping[str, Any]) -> None:
+    """Where a schedule ends, as a learning rate or as a share of the first; raises UserError where TRL could not."""
+    if len(ends) != 1:
+        raise UserError(
+            "with this schedule lr_scheduler_kwargs should say either min_lr or min_lr_rate, and TRL refuses it "
+            f"otherwise; {'remove one' if ends else 'add one'}",
+            code="settings-conflict" if ends else "missing-setting",
+        )
+    ((part, value),) = ends.items()
+    first = ["learning_rate"] if part == "min_lr" else []
+    rate = reading.number(*first) if first else 1
+    if type(value) not in (int, float) or not rate:
+        raise UserError(
+            f"lr_scheduler_kwargs says of {part} '{value}', which TRL cannot calculate with; correct it (YAML reads "
+            "1e-7 as text, and 1.0e-7 as a number)",
+            code="not-a-number",
+        )
+    reading.note("more.min_lr_ratio", _rounded(value / rate), "lr_scheduler_kwargs", *first)
+
+
 def _read_objective(reading: Reading) -> None:
     loss = reading.get("loss_type")
     by_sequence = reading.get("importance_sampling_level") == "sequence"
@@ -317,11 +357,7 @@ def _read_sampling(reading: Reading) -> None:
         reading.note("objective.correction_high", reading.get(f"{bound}_max"), f"{bound}_max")
     elif used or wanted in reading.stated:
         reading.note("objective.sampler_correction", "none", wanted, mode)
-    of_sampler = reading.get("generation_kwargs") or {}
-    if not isinstance(of_sampler, dict):
-        raise UserError(
-            f"generation_kwargs should be a mapping, but is '{of_sampler}'; correct it", code="not-a-mapping"
-        )
+    of_sampler = typed_values.mapping("generation_kwargs", reading.get("generation_kwargs"))
     sampled = of_sampler.get("temperature")
     reading.note(
         "rollout.temperature",

@@ -69,6 +69,7 @@ class VerlCommandParser(command_parser.CommandParser):
         **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},
     }  # fmt: skip
     losses: ClassVar = {theirs: ours for ours, theirs in objective.LOSSES.items()}
+    why_without: ClassVar = {"more.min_lr_ratio": "verl has such an end with a cosine schedule alone"}
     policy = f"{POLICY}."
     extra: ClassVar = {
         "more.min_lr_ratio": f"{POLICY}.optim.min_lr_ratio",
@@ -169,6 +170,8 @@ class VerlCommandParser(command_parser.CommandParser):
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags, schedule = super().extra_settings(common), common.get("more.critic_schedule")
+        if common.get("optimizer.schedule") != "cosine":
+            flags = {name: (value, key) for name, (value, key) in flags.items() if key != "more.min_lr_ratio"}
         if flags.get("critic.optim.clip_grad", (1, ""))[0] == 0:
             flags["critic.optim.clip_grad"] = (verl.NO_GRADIENT_CLIP, "more.critic_max_grad_norm")
         if "more.adam_beta1" in common:

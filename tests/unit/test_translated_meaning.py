@@ -33,6 +33,7 @@ TRL = (
     "--gradient_accumulation_steps 4 "
 )
 ACTOR = "actor_rollout_ref.actor"
+WITH_END = "--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs "
 OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
 
 
@@ -152,6 +153,22 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": None}, "0.1, since it has no effect with a constant schedule"),
         ("trl", "verl", TRL + "--lr_scheduler_type constant_with_warmup --warmup_steps 0.1",
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.1}, ""),
+        # Where a schedule ends is a share of the learning rate, or itself one.
+        ("trl", "verl", TRL + "--learning_rate 1e-5 " + WITH_END + """'{"min_lr": 1e-7}'""",
+         {f"{ACTOR}.optim.min_lr_ratio": 0.01}, "from lr_scheduler_kwargs={'min_lr': 1e-07}, learning_rate=1e-05"),
+        ("trl", "openrlhf", TRL + "--learning_rate 1e-5 " + WITH_END + """'{"min_lr": 1e-7}'""",
+         {"actor.min_lr_ratio": 0.01}, ""),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr": 5e-7}'""", {f"{ACTOR}.optim.min_lr_ratio": 0.5}, ""),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr_rate": 0.2, "num_cycles": 1}'""",
+         {f"{ACTOR}.optim.min_lr_ratio": 0.2}, "what it says of num_cycles is not translated"),
+        ("trl", "openrlhf", TRL + WITH_END + """'{"min_lr_rate": 0.2}' --lr_scheduler_type cosine_warmup_with_min_lr""",
+         {"actor.lr_scheduler": "cosine_warmup_with_min_lr", "actor.min_lr_ratio": 0.2}, ""),
+        ("openrlhf", "trl", GROUP_NORM + "--actor.lr_scheduler cosine_warmup_with_min_lr --actor.min_lr_ratio 0.2",
+         {"lr_scheduler_kwargs": {"min_lr_rate": 0.2}}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.lr_scheduler cosine_warmup_with_min_lr --actor.min_lr_ratio 0.2",
+         {f"{ACTOR}.optim.min_lr_ratio": None}, "verl has such an end with a cosine schedule alone"),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr": 1}' --lr_scheduler_type constant""",
+         {f"{ACTOR}.optim.min_lr_ratio": None}, "it has no effect with constant"),
         ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         ("verl", "trl", GROUPS + f"{ACTOR}.optim.clip_grad=0", {"max_grad_norm": None}, "leaves nothing of"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),

@@ -325,6 +325,30 @@ def test_an_option_env_is_accelerates() -> None:
         settings(f"{YAML}env: 3\n")
 
 
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [("", "missing-setting"), ("--lr_scheduler_kwargs '{}'", "missing-setting"),
+     ("""--lr_scheduler_kwargs '{"min_lr": 1, "min_lr_rate": 1}'""", "settings-conflict"),
+     ("""--lr_scheduler_kwargs '{"min_lr": "x"}'""", "not-a-number"),
+     ("""--learning_rate 0 --lr_scheduler_kwargs '{"min_lr": 1}'""", "not-a-number"),
+     ("--lr_scheduler_kwargs min_lr", "not-a-mapping")],
+)  # fmt: skip
+def test_a_schedules_end_that_trl_refuses_is_refused(written: str, code: str) -> None:
+    for name in ("cosine_with_min_lr", "cosine_warmup_with_min_lr"):
+        with refused(code):
+            common(f"trl grpo {OPTIONS} --lr_scheduler_type {name} {written}")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs $X", "--generation_kwargs $X"],
+)
+def test_a_mapping_that_a_shell_fills_in_is_asked_for(written: str) -> None:
+    for target in OTHERS:
+        with refused("open-setting"):
+            page(f"trl grpo {OPTIONS} {written}", target)
+
+
 def test_a_recipe_that_is_a_scripts_first_word_is_read(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(NULL)
     read = common(f"accelerate launch grpo.py {tmp_path / 'recipe.yaml'} --learning_rate=2e-6")
