@@ -40,6 +40,7 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     losses: ClassVar = objective.LOSSES
     why_without: ClassVar = {
         "more.max_samples": "OpenRLHF ends with a pass over the training set, which these steps do not",
+        "more.shuffle": "OpenRLHF always takes prompts in random order",
     }
     notes: ClassVar = {
         "steps": "in one pass, if the training set has as many problems; otherwise these steps need more episodes",

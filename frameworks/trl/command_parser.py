@@ -34,6 +34,7 @@ WITH_END = ("cosine_with_min_lr", "cosine_warmup_with_min_lr")  # schedules that
 STEADY = ("constant", "constant_with_warmup")  # schedules that are told nothing
 ENDS = ("min_lr", "min_lr_rate")
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
+SAPO = {f"more.sapo_temperature_{sign}": f"sapo_temperature_{sign}" for sign in ("pos", "neg")}
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
           "objective.epochs", "objective.mask", "batch.samples_per_device")  # fmt: skip
 
@@ -56,6 +57,8 @@ class TRLCommandParser(command_parser.CommandParser):
     extra: ClassVar = {
         "more.adam_beta1": "adam_beta1",
         "more.adam_epsilon": "adam_epsilon",
+        "more.shuffle": "shuffle_dataset",
+        **SAPO,
     }
 
     @cached_property
@@ -137,6 +140,8 @@ class TRLCommandParser(command_parser.CommandParser):
             reading.note("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
         reading.note_changed({key: self.extra[key] for key in CHANGED})
+        if not reading.get("shuffle_dataset"):
+            reading.note("more.shuffle", False, "shuffle_dataset")
         if not reading.get("mask_truncated_completions"):
             reading.common.pop("objective.mask_truncated", None)
             reading.settings.pop("objective.mask_truncated", None)
@@ -313,6 +318,7 @@ def _read_objective(reading: Reading) -> None:
         reading.common.pop("objective.dual_clip", None)
         reading.settings.pop("objective.dual_clip", None)
         reading.idle["delta"] = f"it has no effect with {loss}"
+    reading.note_of_loss(SAPO, "sapo", loss)
     if loss == "cispo":  # TRL names the largest ratio itself
         high = reading.get("epsilon_high")
         largest = reading.number("epsilon") if high is None else high

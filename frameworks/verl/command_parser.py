@@ -75,6 +75,8 @@ class VerlCommandParser(command_parser.CommandParser):
         "more.min_lr_ratio": f"{POLICY}.optim.min_lr_ratio",
         "more.warmup_steps": f"{POLICY}.optim.lr_warmup_steps",
         "more.max_samples": "data.train_max_samples",
+        "more.shuffle": "data.shuffle",
+        **objective_reading.SAPO,
         "more.critic_warmup_ratio": "critic.optim.lr_warmup_steps_ratio",
         "more.critic_weight_decay": "critic.optim.weight_decay",
         "more.critic_max_grad_norm": "critic.optim.clip_grad",
@@ -285,6 +287,8 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     else:
         reading.note("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
     _read_warmup(reading, trained, steps)
+    if not reading.get("data.shuffle"):
+        reading.note("more.shuffle", False, "data.shuffle")
     if ppo and (frozen := reading.number("trainer.critic_warmup")):
         reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
     if (every := reading.number("trainer.save_freq")) > 0:
