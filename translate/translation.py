@@ -228,7 +228,7 @@ class _Sorting:
         keys = [key for key, settings in self.reading.settings.items() if name in settings]
         part = next((key for key in keys if key in rendering.refused), None)
         refused = rendering.refused[part] if part else None
-        if part and any(key in self.written for key in keys):  # the others are translated
+        if part and (name != self.settings_of(part)[0] or any(key in self.written for key in keys)):  # it says more
             refused = f"{key_meanings()[part]}: {refused}"
         if keys and all(key in LAYOUT for key in keys):
             translation.machine.append(text)

@@ -320,16 +320,12 @@ def _read_objective(reading: Reading) -> None:
         reading.idle["delta"] = f"it has no effect with {loss}"
     reading.note_of_loss(SAPO, "sapo", loss)
     if loss == "cispo":  # TRL names the largest ratio itself
-        high = reading.get("epsilon_high")
+        high = reading.number("epsilon_high")
         largest = reading.number("epsilon") if high is None else high
         reading.note("objective.clip_ratio", 1.0, "loss_type")  # there is no lower bound
-        if largest > 1:
-            reading.note("objective.clip_ratio_high", largest - 1, "epsilon_high")
+        reading.note("objective.clip_ratio_high", _rounded(largest - 1), "epsilon" if high is None else "epsilon_high")
+        if high is not None:
             reading.idle["epsilon"] = "it has no effect with this loss"
-        else:
-            reading.reasons["epsilon_high" if high is not None else "epsilon"] = (
-                f"TRL's cispo cuts each ratio at {largest:g}, so that no probability may rise; others cut above 1"
-            )
     reading.note("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
     reading.note("objective.kl_coefficient", reading.get("beta"), "beta")
     if reading.get("beta"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -183,6 +184,15 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          "tau_pos=2.0, since it has no effect with another loss than sapo"),
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.tau_pos=2.0", {},
          "tau_pos=2.0, because OpenRLHF 0.11.2 has no setting for it"),
+        ("trl", "verl", TRL + "--loss_type luspo --importance_sampling_level sequence", {},
+         "importance_sampling_level=sequence: policy loss by name: verl has ppo, "),
+        # TRL's cispo is told the largest ratio, and verl how far it is above 1.
+        ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 0.28",
+         {f"{ACTOR}.clip_ratio_low": 1.0, f"{ACTOR}.clip_ratio_high": -0.72}, ""),
+        ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 1.28", {f"{ACTOR}.clip_ratio_high": 0.28}, ""),
+        ("trl", "verl", TRL + "--loss_type cispo", {f"{ACTOR}.clip_ratio_high": -0.8}, ""),
+        ("trl", "openrlhf", TRL + "--loss_type cispo --epsilon_high 0.28", {"actor.eps_clip_low_high": None},
+         "OpenRLHF's loss would have no gradient where the advantage is positive"),
         ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         ("verl", "trl", GROUPS + f"{ACTOR}.optim.clip_grad=0", {"max_grad_norm": None}, "leaves nothing of"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
@@ -216,6 +226,11 @@ def test_a_setting_is_translated_by_what_it_does(
     text_of_page = page(text, source, target)
     printed = settings_of(text_of_page, target)
     assert {name: printed.get(name) for name in wanted} == wanted and listed in text_of_page
+
+
+def test_what_a_framework_refuses_is_said_without_the_remedy_for_a_run_file() -> None:
+    printed = page(GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo", "verl", "trl")
+    assert re.search("because TRL's cispo has no lower bound$", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("framework", ["trl", "openrlhf"])
