@@ -170,6 +170,8 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {f"{ACTOR}.optim.min_lr_ratio": None}, "verl has such an end with a cosine schedule alone"),
         ("trl", "verl", TRL + WITH_END + """'{"min_lr": 1}' --lr_scheduler_type constant""",
          {f"{ACTOR}.optim.min_lr_ratio": None}, "it has no effect with constant"),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.optim.lr_warmup_steps=10", {"actor.lr_warmup_ratio": None},
+         "warms up over 0.03 of them where no lr_warmup_ratio is stated"),
         # Two frameworks can take prompts in their order.
         ("verl", "trl", GROUPS + "data.shuffle=False", {"shuffle_dataset": False}, ""),
         ("verl", "trl", GROUPS + "data.shuffle=null", {"shuffle_dataset": False}, ""),
