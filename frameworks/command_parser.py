@@ -44,6 +44,7 @@ _NUMBER = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _QUOTED = re.compile(r"""(['"])((?:\\.|(?!\1)[^\\])*)\1""", re.DOTALL)
+EXPORTED = "export "  # before the name of an environment variable among settings
 _CONSTANTS = {"true": True, "false": False, "null": None}  # in any case, as Hydra and argparse's users have them
 
 

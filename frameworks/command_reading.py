@@ -161,6 +161,19 @@ class Reading:
             if (value := self.get(setting)) != self.defaults.get(setting):
                 self.note(key, value, setting)
 
+    def note_of_loss(self, settings_of_keys: Mapping[str, str], loss: str, chosen: Any) -> None:
+        """The same of settings that one policy loss alone reads.
+
+        Args:
+            settings_of_keys: by key.
+            loss: that reads them.
+            chosen: the loss of the text.
+        """
+        if chosen == loss:
+            self.note_changed(settings_of_keys)
+        else:
+            self.idle |= dict.fromkeys(settings_of_keys.values(), f"it has no effect with another loss than {loss}")
+
     def check_batch(self, group: float, settings: Sequence[str], **sizes: float) -> None:
         """Raise UserError for a size in completions, by its name, that is no whole number of prompts."""
         for unit, size in sizes.items():

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
+from decimal import Decimal
 from typing import Any
 
 from contracts.run_file import Run, Stage
 from frameworks.run_settings import refuse
 
 Flags = dict[str, tuple[Any, str]]  # by the framework's name: value, and key ("" where it is the adapter's own)
+VALUE = re.compile(r"(?!-)|-\d+\Z|-\d*\.\d+\Z")  # what argparse does not take for another option
+
+
+def option_in_words(name: str, values: Sequence[Any]) -> list[str]:
+    """An option with its values, as argparse reads them: -1e-05 would be another option, and -0.00001 is a number."""
+    texts = [_without_exponent(value) for value in values]
+    if len(texts) == 1 and not VALUE.match(texts[0]):
+        return [f"--{name}={texts[0]}"]
+    return [f"--{name}", *texts]
+
+
+def _without_exponent(value: Any) -> str:
+    """A value as text; a negative number in digits alone."""
+    is_negative = isinstance(value, float) and float("-inf") < value < 0
+    return format(Decimal(repr(value)), "f") if is_negative else str(value)
 
 
 class CommandSettings(Flags):

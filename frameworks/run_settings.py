@@ -62,7 +62,7 @@ def refuse(run: Run, key: str, text: str, code: str) -> Refused:
         text: follows the key in the message, such as `: TRL has …` or ` is needed`.
         code: see system.errors.
     """
-    reason = (text[2:] if text.startswith(": ") else f"it{text}").partition("; remove it")[0]
+    reason = (text[2:] if text.startswith(": ") else f"it{text}").partition("; ")[0]
     return Refused(f"{run.file.name}: {run.scale}.{key}{text}", code=code, key=key, reason=reason)
 
 

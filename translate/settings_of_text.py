@@ -8,11 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from frameworks.command_parser import CommandParser, ScriptCommand
+from frameworks.command_parser import EXPORTED, CommandParser, ScriptCommand
 from system.errors import UserError
 from system.yaml_files import read_yaml_text
 from translate import script_commands
-from translate.translation import EXPORTED, part_is_in
+from translate.translation import part_is_in
 
 
 class TextSettings(dict[str, Any]):

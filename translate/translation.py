@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from contracts.schema_keys import run_keys
-from frameworks.command_parser import FOLDER, CommandParser, set_options
+from frameworks.command_parser import EXPORTED, FOLDER, CommandParser, set_options
 from frameworks.command_reading import Reading
 from frameworks.release_defaults import storable_settings, yaml_value
 from system.errors import UserError
@@ -18,7 +18,6 @@ from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
-EXPORTED = "export "  # before the name of an environment variable
 LONGEST = 100  # characters of a setting of the text
 OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss", "objective.kl_in")
 LAYOUT = ("rollout.engine", "rollout.gpus", "hardware.gpus", "hardware.nodes", "hardware.sharding")
@@ -230,7 +229,7 @@ class _Sorting:
         keys = [key for key, settings in self.reading.settings.items() if name in settings]
         part = next((key for key in keys if key in rendering.refused), None)
         refused = rendering.refused[part] if part else None
-        if part and any(key in self.written for key in keys):  # the others are translated
+        if part and (name != self.settings_of(part)[0] or any(key in self.written for key in keys)):  # it says more
             refused = f"{key_meanings()[part]}: {refused}"
         if keys and all(key in LAYOUT for key in keys):
             translation.machine.append(text)

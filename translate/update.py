@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from frameworks.command_parser import CommandParser
+from frameworks.command_parser import EXPORTED, CommandParser
 from frameworks.command_settings import Flags
-from translate.translation import EXPORTED, Line, Translation, first_reason, todays_values
+from translate.translation import Line, Translation, first_reason, todays_values
 
 
 def update_settings(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contracts.run_file import Run, Stage
-from frameworks.command_settings import CommandSettings, Flags
+from frameworks.command_settings import CommandSettings, Flags, option_in_words
 from frameworks.openrlhf import objective
 from frameworks.run_settings import check_batch, check_known, choose, devices, prompts_per_step, refuse, values
 
@@ -322,11 +322,7 @@ def command_line(flags: Flags) -> list[str]:
     """The flags as words of a command line; what is False is left out."""
     arguments: list[str] = []
     for flag, (value, _) in flags.items():
-        if value is False:
-            continue
-        arguments.append(f"--{flag}")
-        if isinstance(value, list):
-            arguments.extend(str(item) for item in value)
-        elif value is not True:
-            arguments.append(str(value))
+        if value is not False:
+            values = value if isinstance(value, list) else [] if value is True else [value]
+            arguments += option_in_words(flag, values)
     return arguments

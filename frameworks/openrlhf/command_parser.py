@@ -20,6 +20,10 @@ LORA = {
     "lora.dropout": "ds.lora.dropout",
 }
 ALL_DATA = 100_000_000
+WARMUP_IN_STEPS = (
+    "OpenRLHF counts it as a share of the steps, whose number the text does not say, and warms up over "
+    f"{openrlhf.WARMUP_RATIO} of them where no lr_warmup_ratio is stated"
+)
 
 
 class OpenRLHFCommandParser(command_parser.CommandParser):
@@ -40,6 +44,9 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     losses: ClassVar = objective.LOSSES
     why_without: ClassVar = {
         "more.max_samples": "OpenRLHF ends with a pass over the training set, which these steps do not",
+        "more.shuffle": "OpenRLHF always takes prompts in random order",
+        "more.warmup_steps": WARMUP_IN_STEPS,
+        "more.critic_warmup_steps": WARMUP_IN_STEPS,
     }
     notes: ClassVar = {
         "steps": "in one pass, if the training set has as many problems; otherwise these steps need more episodes",

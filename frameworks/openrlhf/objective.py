@@ -62,7 +62,10 @@ def _state_by_name(flags: CommandSettings, keys: dict[str, Any]) -> None:
         raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
     if loss == "gspo" and keys.get("objective.sampler_correction", "none") != "none":
         raise refuse(flags.run, "objective.sampler_correction", f": {CORRECTED_GSPO}", "settings-conflict")
-    if high := keys.get("objective.clip_ratio_high"):
+    if (high := keys.get("objective.clip_ratio_high", 0)) < 0:
+        text = ": OpenRLHF's loss would have no gradient where the advantage is positive"
+        raise refuse(flags.run, "objective.clip_ratio_high", text, "value-not-in-framework")
+    if high:
         flags.state(
             "actor.eps_clip_low_high", [keys.get("objective.clip_ratio", 0.2), high], "objective.clip_ratio_high"
         )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from contracts.run_file import Run, Stage
 from frameworks import run_settings
-from frameworks.command_settings import CommandSettings, Flags
+from frameworks.command_settings import CommandSettings, Flags, option_in_words
 from frameworks.run_settings import check_batch, check_known, choose, refuse, updates_per_step
 from frameworks.trl import lora
 from system.errors import UserError
@@ -266,14 +266,11 @@ def _state_engine(flags: CommandSettings, engine: str, ports: Ports) -> None:
 
 def command_line(flags: Flags) -> list[str]:
     """The flags as words of a command line."""
-    command_line: list[str] = []
+    arguments: list[str] = []
     for flag, (value, _) in flags.items():
-        command_line.append(f"--{flag}")
-        if isinstance(value, list):
-            command_line.extend(str(item) for item in value)
-        else:
-            command_line.append(json.dumps(value) if isinstance(value, dict) else str(value))
-    return command_line
+        text = json.dumps(value) if isinstance(value, dict) else value
+        arguments += option_in_words(flag, text if isinstance(text, list) else [text])
+    return arguments
 
 
 def accelerate_options(run: Run, stage: Stage) -> list[str]:

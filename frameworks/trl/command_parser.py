@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from contracts.run_file import Run, Stage
 from frameworks import command_parser
-from frameworks.command_parser import ScriptCommand
+from frameworks.command_parser import EXPORTED, ScriptCommand
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.trl import command as trl
@@ -30,7 +30,11 @@ BATCH: tuple[str, ...] = (
     "generation_batch_size", PROCESSES,
 )  # fmt: skip
 GENERATION = ("steps_per_generation", "generation_batch_size")
+WITH_END = ("cosine_with_min_lr", "cosine_warmup_with_min_lr")  # schedules that are told where they end
+STEADY = ("constant", "constant_with_warmup")  # schedules that are told nothing
+ENDS = ("min_lr", "min_lr_rate")
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
+SAPO = {f"more.sapo_temperature_{sign}": f"sapo_temperature_{sign}" for sign in ("pos", "neg")}
 SIMPLE = ("optimizer.", "rollout.max", "rollout.top_p", "objective.clip", "objective.dual", "objective.entropy",
           "objective.epochs", "objective.mask", "batch.samples_per_device")  # fmt: skip
 
@@ -53,6 +57,8 @@ class TRLCommandParser(command_parser.CommandParser):
     extra: ClassVar = {
         "more.adam_beta1": "adam_beta1",
         "more.adam_epsilon": "adam_epsilon",
+        "more.shuffle": "shuffle_dataset",
+        **SAPO,
     }
 
     @cached_property
@@ -91,19 +97,28 @@ class TRLCommandParser(command_parser.CommandParser):
     def _settings(
         self, content: Mapping[Any, Any], options: list[Option], command: ScriptCommand, folder: Path
     ) -> dict[str, Any]:
-        """Settings of a configuration file and of options, which count more; `trl` hands accelerate's on to it."""
+        """Settings of a configuration file and of options, which count more; `trl` hands accelerate's on to it.
+
+        Variables of the file's `env` are set by the training, and by `trl` before it starts accelerate.
+        """
         is_trl = launchers.program(command.launcher) == "trl"
+        exported = {
+            str(name): str(value) for name, value in typed_values.mapping("env", content.get("env", {})).items()
+        }
+        environment = command.environment | (exported if is_trl else {})
 
         def is_handed_on(name: str) -> bool:
             return is_trl and name not in typed_values.types() and launchers.is_of_accelerate(name)
 
-        in_file = {str(name): value for name, value in content.items()}
+        in_file = {str(name): value for name, value in content.items() if name != "env"}
         stated = [(name, [str(value)]) for name, value in in_file.items()] + options
         handed_on = [option for option in stated if is_handed_on(option[0])]
         own = {name: typed_values.of_file(value, self.kinds.get(name)) for name, value in in_file.items()}
         own |= typed_values.settings_of_options(options, self.kinds)
-        return launchers.settings_of_launcher(command.launcher, handed_on, command.environment, folder) | {
-            name: value for name, value in own.items() if not is_handed_on(name)
+        return {
+            **{EXPORTED + name: value for name, value in exported.items()},
+            **launchers.settings_of_launcher(command.launcher, handed_on, environment, folder),
+            **{name: value for name, value in own.items() if not is_handed_on(name)},
         }
 
     def read(self, reading: Reading) -> None:
@@ -125,17 +140,17 @@ class TRLCommandParser(command_parser.CommandParser):
             reading.note("lora.dropout", reading.get("lora_dropout"), "lora_dropout")
             reading.note("lora.bits", 4 if reading.get("load_in_4bit") else None, "load_in_4bit")
         reading.note_changed({key: self.extra[key] for key in CHANGED})
+        if not reading.get("shuffle_dataset"):
+            reading.note("more.shuffle", False, "shuffle_dataset")
         if not reading.get("mask_truncated_completions"):
             reading.common.pop("objective.mask_truncated", None)
             reading.settings.pop("objective.mask_truncated", None)
-        schedule = reading.get("lr_scheduler_kwargs")
-        if isinstance(schedule, dict) and set(schedule) == {"min_lr_rate"}:
-            reading.note("more.min_lr_ratio", schedule["min_lr_rate"], "lr_scheduler_kwargs")
+        _read_schedule(reading)
 
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags = super().extra_settings(common)
-        if common.get("optimizer.schedule") == "cosine_with_min_lr":
+        if common.get("optimizer.schedule") in WITH_END:
             flags["lr_scheduler_kwargs"] = ({"min_lr_rate": common.get("more.min_lr_ratio", 0.1)}, "more.min_lr_ratio")
         if "epochs" in common and "optimizer.warmup_ratio" in common:  # below 1: a share of the steps
             flags["warmup_steps"] = (common["optimizer.warmup_ratio"], "optimizer.warmup_ratio")
@@ -248,6 +263,45 @@ def _read_batch(reading: Reading) -> None:
         reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
 
 
+def _rounded(value: float) -> float:
+    """A calculated number without the last digits, where 1.28 - 1 is not 0.28."""
+    return float(f"{value:.15g}")
+
+
+def _read_schedule(reading: Reading) -> None:
+    """What a schedule is told besides its length and its warm-up."""
+    name, schedule = "lr_scheduler_kwargs", reading.get("lr_scheduler_type")
+    stated = reading.get(name)
+    options = {part: value for part, value in typed_values.mapping(name, stated).items() if value is not None}
+    if schedule in STEADY:
+        reading.idle[name] = f"it has no effect with {schedule}"
+        return
+    if schedule in WITH_END and not isinstance(stated, str):  # otherwise a shell fills it in
+        _note_end(reading, {part: options.pop(part) for part in ENDS if part in options})
+    if others := [part for part, value in options.items() if (part, value) != ("num_cycles", 0.5)]:
+        reading.reasons[name] = f"what it says of {', '.join(others)} is not translated"
+
+
+def _note_end(reading: Reading, ends: Mapping[str, Any]) -> None:
+    """Where a schedule ends, as a learning rate or as a share of the first; raises UserError where TRL could not."""
+    if len(ends) != 1:
+        raise UserError(
+            "with this schedule lr_scheduler_kwargs should say either min_lr or min_lr_rate, and TRL refuses it "
+            f"otherwise; {'remove one' if ends else 'add one'}",
+            code="settings-conflict" if ends else "missing-setting",
+        )
+    ((part, value),) = ends.items()
+    first = ["learning_rate"] if part == "min_lr" else []
+    rate = reading.number(*first) if first else 1
+    if type(value) not in (int, float) or not rate:
+        raise UserError(
+            f"lr_scheduler_kwargs says of {part} '{value}', which TRL cannot calculate with; correct it (YAML reads "
+            "1e-7 as text, and 1.0e-7 as a number)",
+            code="not-a-number",
+        )
+    reading.note("more.min_lr_ratio", _rounded(value / rate), "lr_scheduler_kwargs", *first)
+
+
 def _read_objective(reading: Reading) -> None:
     loss = reading.get("loss_type")
     by_sequence = reading.get("importance_sampling_level") == "sequence"
@@ -264,17 +318,14 @@ def _read_objective(reading: Reading) -> None:
         reading.common.pop("objective.dual_clip", None)
         reading.settings.pop("objective.dual_clip", None)
         reading.idle["delta"] = f"it has no effect with {loss}"
+    reading.note_of_loss(SAPO, "sapo", loss)
     if loss == "cispo":  # TRL names the largest ratio itself
-        high = reading.get("epsilon_high")
+        high = reading.number("epsilon_high")
         largest = reading.number("epsilon") if high is None else high
         reading.note("objective.clip_ratio", 1.0, "loss_type")  # there is no lower bound
-        if largest > 1:
-            reading.note("objective.clip_ratio_high", largest - 1, "epsilon_high")
+        reading.note("objective.clip_ratio_high", _rounded(largest - 1), "epsilon" if high is None else "epsilon_high")
+        if high is not None:
             reading.idle["epsilon"] = "it has no effect with this loss"
-        else:
-            reading.reasons["epsilon_high" if high is not None else "epsilon"] = (
-                f"TRL's cispo cuts each ratio at {largest:g}, so that no probability may rise; others cut above 1"
-            )
     reading.note("objective.scale_rewards", SCALES.get(reading.get("scale_rewards")), "scale_rewards")
     reading.note("objective.kl_coefficient", reading.get("beta"), "beta")
     if reading.get("beta"):
@@ -308,11 +359,7 @@ def _read_sampling(reading: Reading) -> None:
         reading.note("objective.correction_high", reading.get(f"{bound}_max"), f"{bound}_max")
     elif used or wanted in reading.stated:
         reading.note("objective.sampler_correction", "none", wanted, mode)
-    of_sampler = reading.get("generation_kwargs") or {}
-    if not isinstance(of_sampler, dict):
-        raise UserError(
-            f"generation_kwargs should be a mapping, but is '{of_sampler}'; correct it", code="not-a-mapping"
-        )
+    of_sampler = typed_values.mapping("generation_kwargs", reading.get("generation_kwargs"))
     sampled = of_sampler.get("temperature")
     reading.note(
         "rollout.temperature",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frameworks.command_parser import set_options
+from frameworks.command_settings import option_in_words
 from frameworks.trl.typed_values import OPEN, Option, options_of
 from system.errors import UserError
 from system.yaml_files import read_yaml
@@ -256,4 +257,4 @@ def _as_words(name: str, value: Any) -> list[str]:
     """An option of accelerate; one that is given several times is repeated."""
     if value is True:
         return [f"--{name}"]
-    return [word for one in (value if isinstance(value, list) else [value]) for word in (f"--{name}", str(one))]
+    return [word for one in (value if isinstance(value, list) else [value]) for word in option_in_words(name, [one])]

@@ -109,6 +109,15 @@ def refuse_other_types(settings: Mapping[str, Any], kinds: Mapping[str, str]) ->
             raise UserError(f"{name} should be {wanted}, but is '{value}'; correct it", code=code, setting=name)
 
 
+def mapping(name: str, value: Any) -> dict[Any, Any]:
+    """A value that is a mapping; nothing where it is null or a shell fills it in; raises UserError for another."""
+    if value is None or (isinstance(value, str) and OPEN.search(value)):
+        return {}
+    if not isinstance(value, dict):
+        raise UserError(f"{name} should be a mapping, but is '{value}'; correct it", code="not-a-mapping")
+    return value
+
+
 def why_not_in_command(name: str, value: Any) -> str | None:
     """Why no command line can state a value that a YAML file can; None if one can."""
     kind = types().get(name, "")

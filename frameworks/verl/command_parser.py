@@ -69,11 +69,14 @@ class VerlCommandParser(command_parser.CommandParser):
         **{theirs: ours for ours, theirs in objective.NAMED_ESTIMATORS.items()},
     }  # fmt: skip
     losses: ClassVar = {theirs: ours for ours, theirs in objective.LOSSES.items()}
+    why_without: ClassVar = {"more.min_lr_ratio": "verl has such an end with a cosine schedule alone"}
     policy = f"{POLICY}."
     extra: ClassVar = {
         "more.min_lr_ratio": f"{POLICY}.optim.min_lr_ratio",
         "more.warmup_steps": f"{POLICY}.optim.lr_warmup_steps",
         "more.max_samples": "data.train_max_samples",
+        "more.shuffle": "data.shuffle",
+        **objective_reading.SAPO,
         "more.critic_warmup_ratio": "critic.optim.lr_warmup_steps_ratio",
         "more.critic_weight_decay": "critic.optim.weight_decay",
         "more.critic_max_grad_norm": "critic.optim.clip_grad",
@@ -169,6 +172,8 @@ class VerlCommandParser(command_parser.CommandParser):
     def extra_settings(self, common: Mapping[str, Any]) -> Flags:
         """See CommandParser."""
         flags, schedule = super().extra_settings(common), common.get("more.critic_schedule")
+        if common.get("optimizer.schedule") != "cosine":
+            flags = {name: (value, key) for name, (value, key) in flags.items() if key != "more.min_lr_ratio"}
         if flags.get("critic.optim.clip_grad", (1, ""))[0] == 0:
             flags["critic.optim.clip_grad"] = (verl.NO_GRADIENT_CLIP, "more.critic_max_grad_norm")
         if "more.adam_beta1" in common:
@@ -284,6 +289,8 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     else:
         reading.note("epochs", reading.get("trainer.total_epochs"), "trainer.total_epochs")
     _read_warmup(reading, trained, steps)
+    if not reading.get("data.shuffle"):
+        reading.note("more.shuffle", False, "data.shuffle")
     if ppo and (frozen := reading.number("trainer.critic_warmup")):
         reading.note("optimizer.critic_warmup_steps", frozen - 1, "trainer.critic_warmup")
     if (every := reading.number("trainer.save_freq")) > 0:

@@ -9,6 +9,7 @@ from frameworks.verl.objective import CORRECTION
 from frameworks.verl.setting_groups import ACTOR, ROLLOUT
 
 LOSS = f"{ACTOR}.policy_loss.loss_mode"
+SAPO = {f"more.sapo_temperature_{sign}": f"{ACTOR}.tau_{sign}" for sign in ("pos", "neg")}
 CLIPPED_OTHERWISE = (
     "verl 0.4 and later read clip_ratio_low and clip_ratio_high, here {low} and {high}, and it only where those are "
     "null; --release says an earlier one"
@@ -20,6 +21,7 @@ def read(reading: Reading, ppo: bool) -> None:
     loss = {theirs: ours for ours, theirs in objective.LOSSES.items()}.get(reading.get(LOSS))
     _read_mean(reading, loss)
     _read_clips(reading, loss)
+    reading.note_of_loss(SAPO, "sapo", loss)
     if loss != "ppo":
         reading.note_choice("objective.policy_loss", LOSS, objective.LOSSES)
     if not ppo:

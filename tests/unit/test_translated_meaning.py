@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from frameworks import command_parser
@@ -34,6 +37,7 @@ RLOO = OPENRLHF + "--algo.advantage.estimator rloo "
 REINFORCE = OPENRLHF + "--algo.advantage.estimator reinforce "
 ACTOR = "actor_rollout_ref.actor"
 ANOTHER = "Another objective than the text's: 1"
+WITH_END = "--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs "
 OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
 
 
@@ -184,6 +188,47 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": None}, "0.1, since it has no effect with a constant schedule"),
         ("trl", "verl", TRL + "--lr_scheduler_type constant_with_warmup --warmup_steps 0.1",
          {f"{ACTOR}.optim.lr_warmup_steps_ratio": 0.1}, ""),
+        # Where a schedule ends is a share of the learning rate, or itself one.
+        ("trl", "verl", TRL + "--learning_rate 1e-5 " + WITH_END + """'{"min_lr": 1e-7}'""",
+         {f"{ACTOR}.optim.min_lr_ratio": 0.01}, "from lr_scheduler_kwargs={'min_lr': 1e-07}, learning_rate=1e-05"),
+        ("trl", "openrlhf", TRL + "--learning_rate 1e-5 " + WITH_END + """'{"min_lr": 1e-7}'""",
+         {"actor.min_lr_ratio": 0.01}, ""),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr": 5e-7}'""", {f"{ACTOR}.optim.min_lr_ratio": 0.5}, ""),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr_rate": 0.2, "num_cycles": 1}'""",
+         {f"{ACTOR}.optim.min_lr_ratio": 0.2}, "what it says of num_cycles is not translated"),
+        ("trl", "openrlhf", TRL + WITH_END + """'{"min_lr_rate": 0.2}' --lr_scheduler_type cosine_warmup_with_min_lr""",
+         {"actor.lr_scheduler": "cosine_warmup_with_min_lr", "actor.min_lr_ratio": 0.2}, ""),
+        ("openrlhf", "trl", GROUP_NORM + "--actor.lr_scheduler cosine_warmup_with_min_lr --actor.min_lr_ratio 0.2",
+         {"lr_scheduler_kwargs": {"min_lr_rate": 0.2}}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.lr_scheduler cosine_warmup_with_min_lr --actor.min_lr_ratio 0.2",
+         {f"{ACTOR}.optim.min_lr_ratio": None}, "verl has such an end with a cosine schedule alone"),
+        ("trl", "verl", TRL + WITH_END + """'{"min_lr": 1}' --lr_scheduler_type constant""",
+         {f"{ACTOR}.optim.min_lr_ratio": None}, "it has no effect with constant"),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.optim.lr_warmup_steps=10", {"actor.lr_warmup_ratio": None},
+         "warms up over 0.03 of them where no lr_warmup_ratio is stated"),
+        # Two frameworks can take prompts in their order.
+        ("verl", "trl", GROUPS + "data.shuffle=False", {"shuffle_dataset": False}, ""),
+        ("verl", "trl", GROUPS + "data.shuffle=null", {"shuffle_dataset": False}, ""),
+        ("trl", "verl", TRL + "--no_shuffle_dataset", {"data.shuffle": False}, ""),
+        ("verl", "openrlhf", GROUPS + "data.shuffle=False", {}, "OpenRLHF always takes prompts in random order"),
+        # A loss has its own parameters.
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.tau_pos=2.0 {ACTOR}.tau_neg=1.5",
+         {"sapo_temperature_pos": 2.0, "sapo_temperature_neg": 1.5}, ""),
+        ("trl", "verl", TRL + "--loss_type sapo --sapo_temperature_pos 2 --sapo_temperature_neg 1.05",
+         {f"{ACTOR}.tau_pos": 2.0, f"{ACTOR}.tau_neg": None}, "sapo_temperature_neg=1.05, since it is so without it"),
+        ("verl", "trl", GROUPS + f"{ACTOR}.tau_pos=2.0", {"sapo_temperature_pos": None},
+         "tau_pos=2.0, since it has no effect with another loss than sapo"),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.tau_pos=2.0", {},
+         "tau_pos=2.0, because OpenRLHF 0.11.2 has no setting for it"),
+        ("trl", "verl", TRL + "--loss_type luspo --importance_sampling_level sequence", {},
+         "importance_sampling_level=sequence: policy loss by name: verl has ppo, "),
+        # TRL's cispo is told the largest ratio, and verl how far it is above 1.
+        ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 0.28",
+         {f"{ACTOR}.clip_ratio_low": 1.0, f"{ACTOR}.clip_ratio_high": -0.72}, ""),
+        ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 1.28", {f"{ACTOR}.clip_ratio_high": 0.28}, ""),
+        ("trl", "verl", TRL + "--loss_type cispo", {f"{ACTOR}.clip_ratio_high": -0.8}, ""),
+        ("trl", "openrlhf", TRL + "--loss_type cispo --epsilon_high 0.28", {"actor.eps_clip_low_high": None},
+         "OpenRLHF's loss would have no gradient where the advantage is positive"),
         ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         ("verl", "trl", GROUPS + f"{ACTOR}.optim.clip_grad=0", {"max_grad_norm": None}, "leaves nothing of"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
@@ -217,6 +262,30 @@ def test_a_setting_is_translated_by_what_it_does(
     text_of_page = page(text, source, target)
     printed = settings_of(text_of_page, target)
     assert {name: printed.get(name) for name in wanted} == wanted and listed in text_of_page
+
+
+def test_what_a_framework_refuses_is_said_without_the_remedy_for_a_run_file() -> None:
+    printed = page(GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo", "verl", "trl")
+    assert re.search("because TRL's cispo has no lower bound$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("framework", ["trl", "openrlhf"])
+@given(st.floats(max_value=0, allow_infinity=False))
+def test_argparse_reads_a_negative_number_however_small(framework: str, number: float) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one", type=float)
+    parser.add_argument("--many", type=float, nargs="+")
+    printed = command_parser.load(framework).as_arguments({"one": (number, ""), "many": ([1.0, number], "")})
+    assert parser.parse_args(printed) == argparse.Namespace(one=number, many=[1.0, number])
+
+
+@pytest.mark.parametrize("framework", ["trl", "openrlhf"])
+@pytest.mark.parametrize("text", ["-a", "--a", "-1e-05", "-inf", "- a", ""])
+def test_argparse_reads_a_value_that_begins_with_a_dash(framework: str, text: str) -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--one")
+    printed = command_parser.load(framework).as_arguments({"one": (text, "")})
+    assert parser.parse_args(printed) == argparse.Namespace(one=text)
 
 
 @pytest.mark.parametrize(

@@ -301,6 +301,54 @@ def test_null_is_no_number_to_calculate_with(name: str) -> None:
             page(text, target)
 
 
+ENVIRONMENT = "env: {NCCL_DEBUG: INFO, CUDA_VISIBLE_DEVICES: '0,1', A: true}\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "processes"),
+    [("", 2), ("trl grpo", 2), ("trl grpo --num_processes 4", 4), ("A=1 accelerate launch grpo.py", 1)],
+)
+def test_the_environment_of_a_configuration_is_exported(start: str, processes: int, tmp_path: Path) -> None:
+    (tmp_path / "grpo.yaml").write_text(f"{ENVIRONMENT}model_name_or_path: m\ndataset_name: d\n")
+    text = f"{start} --config {tmp_path / 'grpo.yaml'}" if start else (tmp_path / "grpo.yaml").read_text()
+    assert common(text)["hardware.gpus"] == processes
+    printed = page(text, "trl")
+    assert {"export NCCL_DEBUG=INFO", "export CUDA_VISIBLE_DEVICES=0,1", "export A=True"} <= {*printed.split("\n")}
+    assert "--env" not in printed
+    for target in OTHERS:
+        assert "export NCCL_DEBUG=INFO" in listed(page(text, target), "Concerns the source's machine")
+
+
+def test_an_option_env_is_accelerates() -> None:
+    assert "--env A=1 --env B=2" in launcher(f"trl grpo --env A=1 --env B=2 {OPTIONS}")
+    with refused("not-a-mapping"):
+        settings(f"{YAML}env: 3\n")
+
+
+@pytest.mark.parametrize(
+    ("written", "code"),
+    [("", "missing-setting"), ("--lr_scheduler_kwargs '{}'", "missing-setting"),
+     ("""--lr_scheduler_kwargs '{"min_lr": 1, "min_lr_rate": 1}'""", "settings-conflict"),
+     ("""--lr_scheduler_kwargs '{"min_lr": "x"}'""", "not-a-number"),
+     ("""--learning_rate 0 --lr_scheduler_kwargs '{"min_lr": 1}'""", "not-a-number"),
+     ("--lr_scheduler_kwargs min_lr", "not-a-mapping")],
+)  # fmt: skip
+def test_a_schedules_end_that_trl_refuses_is_refused(written: str, code: str) -> None:
+    for name in ("cosine_with_min_lr", "cosine_warmup_with_min_lr"):
+        with refused(code):
+            common(f"trl grpo {OPTIONS} --lr_scheduler_type {name} {written}")
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs $X", "--generation_kwargs $X"],
+)
+def test_a_mapping_that_a_shell_fills_in_is_asked_for(written: str) -> None:
+    for target in OTHERS:
+        with refused("open-setting"):
+            page(f"trl grpo {OPTIONS} {written}", target)
+
+
 def test_a_recipe_that_is_a_scripts_first_word_is_read(tmp_path: Path) -> None:
     (tmp_path / "recipe.yaml").write_text(NULL)
     read = common(f"accelerate launch grpo.py {tmp_path / 'recipe.yaml'} --learning_rate=2e-6")
