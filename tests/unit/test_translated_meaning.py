@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import ROOT
 from frameworks import command_parser
 from frameworks.command_parser import value_of_text
+from system.yaml_files import read_yaml
 from translate.__main__ import translated_page
 from translate.settings_of_text import settings_of_text
 
@@ -102,6 +104,14 @@ def test_a_critic_keeps_its_own_settings_and_defaults(
 ) -> None:
     printed = settings_of(page(text, source, target), target)
     assert {name: printed.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("bound", ["", "--epsilon_high 0.2", "--epsilon_high 1.0", "--epsilon_high 1.28"])
+def test_a_run_file_takes_every_bound_of_cispo(bound: str) -> None:
+    printed = page(TRL + f"--loss_type cispo {bound}", "trl", "run-file")
+    high = yaml.safe_load(printed)["full"]["objective"]["clip_ratio_high"]
+    schema = read_yaml(ROOT / "config/schemas/run.schema.yaml")["$defs"]["objective"]["properties"]["clip_ratio_high"]
+    assert high == pytest.approx(float(bound.split()[1] if bound else 0.2) - 1) and high > schema["exclusiveMinimum"]
 
 
 def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
