@@ -285,12 +285,12 @@ class _Sorting:
 
 def other_kl_in_reward(source: CommandParser, target: CommandParser, common: Mapping[str, Any]) -> dict[str, str]:
     """By key, what another framework does with a KL term in the reward; with returns over tokens all do the same."""
-    places = [(parser.tables["release"], parser.tables.get("kl_in_reward")) for parser in (source, target)]
+    sentences = [(parser.tables["release"], parser.tables.get("kl_in_reward")) for parser in (source, target)]
     in_group = common["algorithm"] != "ppo" and common.get("objective.estimator") != "reinforce"
     is_used = common.get("objective.kl_in") == "reward" and common.get("objective.kl_coefficient")
-    if not (in_group and is_used and all(place for _, place in places)) or places[0] == places[1]:
+    if not (in_group and is_used and all(kl_term for _, kl_term in sentences)) or sentences[0] == sentences[1]:
         return {}
-    return {"objective.kl_in": "; ".join(f"{release} {place}" for release, place in places)}
+    return {"objective.kl_in": "; ".join(f"{release} {kl_term}" for release, kl_term in sentences)}
 
 
 def first_reason(reasons: Mapping[str, str], name: str) -> str | None:
