@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 from typing import Any
@@ -12,8 +11,8 @@ import pytest
 from frameworks import command_parser
 from frameworks.adapter import frameworks_with
 from system.errors import UserError
+from tests.translated_pages import printed_page
 from tests.user_errors import refused
-from translate.__main__ import translated_page
 from translate.translation import read_settings, refuse_open
 
 COMMAND = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=4 "
@@ -21,15 +20,6 @@ GROUPS: dict[str, dict[str, Any]] = {
     "trl": {}, "verl": {"algorithm.adv_estimator": "grpo"}, "openrlhf": {"algo.advantage.estimator": "group_norm"},
 }  # fmt: skip
 PATHS = {"model", "dataset"}
-
-
-def page(text: str, source: str, target: str, *variables: str) -> str:
-    return translated_page(
-        argparse.Namespace(
-            text=text, source=source, target=target, variables=variables, gpus=None, number=None, scale="full", stage=1,
-            check=False, release=None,
-        )
-    )  # fmt: skip
 
 
 def meanings(common: dict[str, Any]) -> dict[str, Any]:
@@ -71,18 +61,18 @@ def test_a_value_of_any_kind_is_read_or_refused(framework: str, value: Any) -> N
 def test_what_a_branch_leaves_open_is_asked_for_by_name(setting: str, target: str) -> None:
     script = f'if [ "$X" = a ]; then B=1; else B=2; fi\n{COMMAND}{setting}'
     with pytest.raises(UserError, match="add --set B=") as error:
-        page(script, "verl", target)
+        printed_page(script, "verl", target)
     assert error.value.code in ("open-setting", "not-a-number")
 
 
 @pytest.mark.parametrize("target", ["trl", "run-file", "verl"])
 def test_a_path_stays_open_and_is_named(target: str) -> None:
-    text = page(COMMAND + "actor_rollout_ref.model.path=/models/$B", "verl", target)
+    text = printed_page(COMMAND + "actor_rollout_ref.model.path=/models/$B", "verl", target)
     assert re.search(r"^# Left open by the text: \$B\. --set NAME=VALUE says one\.", text, re.MULTILINE)
     assert "/models/$B" in text
-    assert "/models/m" in page(COMMAND + "actor_rollout_ref.model.path=/models/$B", "verl", target, "B=m")
+    assert "/models/m" in printed_page(COMMAND + "actor_rollout_ref.model.path=/models/$B", "verl", target, "B=m")
 
 
 def test_settings_alone_are_asked_for_too() -> None:
     with refused("open-setting", setting="algorithm.adv_estimator"):
-        page("algorithm.adv_estimator=$B actor_rollout_ref.rollout.n=4", "verl", "trl")
+        printed_page("algorithm.adv_estimator=$B actor_rollout_ref.rollout.n=4", "verl", "trl")

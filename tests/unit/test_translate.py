@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import shlex
 from functools import cache
@@ -23,8 +22,8 @@ from frameworks.run_settings import values
 from recipes.runs import load_run, run_names
 from system.errors import UserError
 from tests.budgets import examples
+from tests.translated_pages import printed_page
 from tests.user_errors import refused
-from translate.__main__ import translated_page
 from translate.rendering import Rendering
 from translate.settings_of_text import settings_of_text
 from translate.translation import Translation, key_meanings, read_settings
@@ -220,7 +219,7 @@ def test_names_of_earlier_releases_mean_the_same_as_todays() -> None:
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys: pytest.CaptureFixture[str]) -> None:
-    page = run_command(str(CASES / f"{source}.sh"), source, target)
+    page = printed_page(str(CASES / f"{source}.sh"), source, target)
     parser = command_parser.load(target)
     again = read_settings(parser, settings_of_text(parser, page, Path(), {}, None))[0].common
     first = read_settings(command_parser.load(source), command(source))[0].common
@@ -233,33 +232,20 @@ def test_what_is_printed_can_be_translated_back(source: str, target: str, capsys
         assert again[key] == first[key]
 
 
-def run_command(text: str, source: str, target: str, **more: Any) -> str:
-    usual = {
-        "gpus": None,
-        "variables": [],
-        "number": None,
-        "scale": "full",
-        "stage": 1,
-        "check": False,
-        "release": None,
-    }
-    return translated_page(argparse.Namespace(text=text, source=source, target=target, **(usual | more)))
-
-
 def test_only_what_the_script_leaves_to_a_shell_is_listed_as_open_and_printed_so() -> None:
     text = (
         "python3 -m verl.trainer.main_ppo 'data.val_files=${data.train_files}' 'trainer.experiment_name=for $5' "
         "trainer.project_name=$P"
     )
-    page = run_command(text, "verl", "verl")
+    page = printed_page(text, "verl", "verl")
     assert "Left open by the text: $P. " in page and "--set 1=" not in page
     assert "trainer.project_name='$P'\"" in page and "for $5'" in page
-    assert "--set 1=" in run_command(f"{text} trainer.default_local_dir=$1", "verl", "verl")
+    assert "--set 1=" in printed_page(f"{text} trainer.default_local_dir=$1", "verl", "verl")
 
 
 @pytest.mark.parametrize("source", FRAMEWORKS)
 def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) -> None:
-    content = yaml.safe_load(run_command(str(CASES / f"{source}.sh"), source, "run-file"))
+    content = yaml.safe_load(printed_page(str(CASES / f"{source}.sh"), source, "run-file"))
     whole = load_run("crosscheck/trl", "full")
     full = content["full"]
     full |= {"dataset": "x", "steps": 1, "checkpoints": [1], "evaluation": {"protocol": "x", "benchmarks": ["x"]}}
@@ -273,12 +259,12 @@ def test_a_run_file_made_of_a_command_is_valid_and_trains_the_same(source: str) 
 
 
 def test_what_is_the_machine_s_is_not_in_a_run_file() -> None:
-    page = run_command(str(CASES / "openrlhf.sh"), "openrlhf", "run-file")
+    page = printed_page(str(CASES / "openrlhf.sh"), "openrlhf", "run-file")
     assert "KEY" not in str(yaml.safe_load(page)) and "# Not in a run file: use_wandb=KEY" in page
 
 
 def test_a_run_file_can_be_translated() -> None:
-    page = run_command("crosscheck/trl", "run-file", "verl")
+    page = printed_page("crosscheck/trl", "run-file", "verl")
     assert "actor_rollout_ref.actor.ppo_mini_batch_size=128" in page
 
 
@@ -374,12 +360,12 @@ def test_a_configuration_file_and_accelerates_are_found_beside_the_script(tmp_pa
 def test_mistakes_have_codes(text: str, source: str, options: dict[str, Any], code: str) -> None:
     target = options.pop("target", "openrlhf" if source != "openrlhf" else "verl")
     with refused(code):
-        run_command(text, source, target, **options)
+        printed_page(text, source, target, **options)
 
 
 def test_a_variable_without_a_value_is_named() -> None:
     with refused("not-a-number", setting="trainer.nnodes", variable="N"):
-        run_command("python -m verl.trainer.main_ppo trainer.nnodes=$N", "verl", "trl")
+        printed_page("python -m verl.trainer.main_ppo trainer.nnodes=$N", "verl", "trl")
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -500,7 +486,7 @@ def test_settings_of_the_machine_are_named_one_by_one(framework: str) -> None:
 
 def test_what_is_not_known_is_said_before_anything_else() -> None:
     script = "python main_ppo.py algorithm.adv_estimator=remax actor_rollout_ref.rollout.n=4 trainer.magic=1"
-    page = run_command(script, "verl", "trl").splitlines()
+    page = printed_page(script, "verl", "trl").splitlines()
     assert page[:2] == [
         "# Not known to this translator: 1",
         "#   trainer.magic=1: no setting of verl 0.9.1, by this name",
@@ -517,17 +503,17 @@ def test_a_script_in_the_same_framework_keeps_every_setting(estimator: str) -> N
         "actor_rollout_ref.rollout.tensor_model_parallel_size=4", "trainer.test_freq=5",
         "actor_rollout_ref.rollout.top_k=50",
     ]  # fmt: skip
-    page = run_command(f"python main_ppo.py {' '.join(stated)} actor_rollout_ref.actor.grad_clip=0.5", "verl", "verl")
+    page = printed_page(f"python main_ppo.py {' '.join(stated)} actor_rollout_ref.actor.grad_clip=0.5", "verl", "verl")
     assert all(f"    {setting}" in page for setting in stated) and "actor_rollout_ref.actor.optim.clip_grad=0.5" in page
-    old = run_command(
+    old = printed_page(
         "python train_ppo_ray.py --pretrain a --advantage_estimator rloo --lora_rank 8", "openrlhf", "openrlhf"
     )
     assert "--algo.advantage.estimator rloo" in old and "--ds.lora.rank 8" in old
 
 
 def test_a_value_that_the_release_refuses_is_named_and_left_out() -> None:
-    stated = run_command("python main_ppo.py trainer.nnodes=1 actor_rollout_ref.rollout.mode=sync", "verl", "verl")
-    by_default = run_command("python main_ppo.py trainer.nnodes=1", "verl", "verl", release="0.5.0")
+    stated = printed_page("python main_ppo.py trainer.nnodes=1 actor_rollout_ref.rollout.mode=sync", "verl", "verl")
+    by_default = printed_page("python main_ppo.py trainer.nnodes=1", "verl", "verl", release="0.5.0")
     assert "rollout.mode=sync: since verl 0.7" in stated
     for page in (stated, by_default):
         settings = page[page.index("settings=(") :]
@@ -536,16 +522,16 @@ def test_a_value_that_the_release_refuses_is_named_and_left_out() -> None:
 
 def test_two_limits_become_the_one_that_the_release_has() -> None:
     old = "python train_ppo_ray.py --pretrain a --generate_max_len 8192"
-    page = run_command(f"{old} --prompt_max_len 1024", "openrlhf", "openrlhf")
+    page = printed_page(f"{old} --prompt_max_len 1024", "openrlhf", "openrlhf")
     assert "--data.max_len 9216" in page and "prompt_max_len=" not in page
-    assert "--data.max_len" not in run_command(old, "openrlhf", "openrlhf")
+    assert "--data.max_len" not in printed_page(old, "openrlhf", "openrlhf")
 
 
 def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
     stated_words = (
         "actor_rollout_ref.model.override_config.attn_implementation=sdpa reward_model.reward_kwargs.max_resp_len=9"
     )
-    page = run_command(f"python main_ppo.py {stated_words} reward_model.reward_manager=dapo", "verl", "verl")
+    page = printed_page(f"python main_ppo.py {stated_words} reward_model.reward_manager=dapo", "verl", "verl")
     assert "    +actor_rollout_ref.model.override_config.attn_implementation=sdpa" in page
     assert "    actor_rollout_ref.rollout.name=vllm" in page  # which the release wants to be said
     assert "    +reward.reward_kwargs.max_resp_len=9" in page and "    reward.reward_manager.name=dapo" in page
@@ -553,20 +539,20 @@ def test_a_setting_of_an_empty_group_is_added_to_it() -> None:
 
 def test_settings_of_another_engine_need_it_to_be_chosen() -> None:
     stated = "actor_rollout_ref.actor.megatron.tensor_model_parallel_size=4 reward_model.megatron.x=1"
-    page = run_command(f"python main_ppo.py {stated}", "verl", "verl")
+    page = printed_page(f"python main_ppo.py {stated}", "verl", "verl")
     assert "    model_engine=megatron" in page and "    actor_rollout_ref.actor.megatron.tensor_model_parallel" in page
     assert "#   reward_model.megatron.x=1: no setting of verl 0.9.1" in page
 
 
 def test_a_script_means_the_defaults_of_its_own_release() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8"
-    today, then = (run_command(text, "verl", "verl", release=release) for release in (None, "0.3.1"))
+    today, then = (printed_page(text, "verl", "verl", release=release) for release in (None, "0.3.1"))
     assert "actor_rollout_ref.actor.entropy_coeff: 0.001 before 0.4.0; 0 today" in today
     assert "    actor_rollout_ref.actor.entropy_coeff=0.001" in then and "algorithm.use_kl_in_reward=true" in then
-    assert then == run_command(text, "verl", "verl", release="2025-05-01")
+    assert then == printed_page(text, "verl", "verl", release="2025-05-01")
     in_loss = f"{text} actor_rollout_ref.actor.use_kl_loss=True"  # then there was none in the reward
-    assert "use_kl_in_reward" not in run_command(in_loss, "verl", "verl", release="0.3.1")
-    sampled = run_command("trl grpo --use_vllm true", "trl", "verl", release="0.16.0", gpus=8)
+    assert "use_kl_in_reward" not in printed_page(in_loss, "verl", "verl", release="0.3.1")
+    sampled = printed_page("trl grpo --use_vllm true", "trl", "verl", release="0.16.0", gpus=8)
     assert "actor_rollout_ref.rollout.top_k=50" in sampled and "actor_rollout_ref.rollout.temperature=0.9" in sampled
 
 
@@ -574,33 +560,33 @@ def test_a_choice_of_an_earlier_release_is_todays_settings_wherever_it_stands() 
     stated_words = ["--algo.advantage.is_correction_type icepop", "--algo.advantage.is_correction_enable"]
     for one, other in itertools.permutations(stated_words):
         text = f"python train_ppo_ray.py --advantage_estimator rloo --n_samples_per_prompt 4 {one} {other}"
-        page = run_command(text, "openrlhf", "openrlhf")
+        page = printed_page(text, "openrlhf", "openrlhf")
         assert "--algo.advantage.is_correction_mode mask" in page and "is_correction_mode clip" not in page
-        assert "rollout_is_threshold='\"'\"'0.5_5.0" in run_command(text, "openrlhf", "verl")
+        assert "rollout_is_threshold='\"'\"'0.5_5.0" in printed_page(text, "openrlhf", "verl")
 
 
 def test_a_bound_that_the_target_has_not_is_listed_and_the_rest_translated() -> None:
     text = "python train_ppo_ray.py --advantage_estimator rloo --n_samples_per_prompt 4 --enable_vllm_is_correction"
-    page = run_command(text, "openrlhf", "verl")
+    page = printed_page(text, "openrlhf", "verl")
     assert "rollout_is=token" in page and "rollout_is_threshold=5.0" in page
     assert "because lower bound of such weights: verl truncates from above alone" in page
 
 
 def test_a_warm_up_in_steps_stays_one() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
-    page = run_command(text + "actor_rollout_ref.actor.optim.lr_warmup_steps=10", "verl", "trl")
+    page = printed_page(text + "actor_rollout_ref.actor.optim.lr_warmup_steps=10", "verl", "trl")
     assert "--warmup_steps 20" in page  # two updates a step
-    assert "policy is not trained in the first steps" in run_command(text + "trainer.critic_warmup=5", "verl", "trl")
+    assert "policy is not trained in the first steps" in printed_page(text + "trainer.critic_warmup=5", "verl", "trl")
 
 
 def test_null_is_read_as_null_where_it_has_a_meaning_and_asked_about_where_a_number_is_needed() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
     warmup = "actor_rollout_ref.actor.optim.lr_warmup_steps"
-    page = run_command(f"{text} {warmup}=null {warmup}_ratio=0.1 data.max_response_length=null", "verl", "trl")
+    page = printed_page(f"{text} {warmup}=null {warmup}_ratio=0.1 data.max_response_length=null", "verl", "trl")
     assert "--warmup_steps 0.1" in page and "data.max_response_length=None, because others need a value" in page
     for name in ("actor_rollout_ref.rollout.n", "trainer.nnodes", "actor_rollout_ref.actor.optim.betas"):
         with refused("not-a-number"):
-            run_command(f"{text} {name}=null", "verl", "trl")
+            printed_page(f"{text} {name}=null", "verl", "trl")
 
 
 RECIPE_2026 = """python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=16 \\
@@ -613,21 +599,21 @@ RECIPE_2026 = """python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_r
 
 
 def test_the_settings_of_2026_are_translated() -> None:
-    openrlhf = run_command(RECIPE_2026, "verl", "openrlhf")
+    openrlhf = printed_page(RECIPE_2026, "verl", "openrlhf")
     for setting in (
         "--actor.eps_clip_low_high 0.2 0.28", "--actor.policy_loss_type gspo", "--algo.dynamic_filtering_enable",
         "--reward.overlong_buffer_len 4096", "with gspo the correction puts the sampler's probabilities",
     ):  # fmt: skip
         assert setting in openrlhf, setting
-    of_ppo = run_command(RECIPE_2026.replace("loss_mode=gspo", "loss_mode=vanilla"), "verl", "openrlhf")
+    of_ppo = printed_page(RECIPE_2026.replace("loss_mode=gspo", "loss_mode=vanilla"), "verl", "openrlhf")
     for setting in ("is_correction_level token", "is_correction_threshold 0.5 2.0"):
         assert f"--algo.advantage.{setting}" in of_ppo, setting
-    trl = run_command(RECIPE_2026, "verl", "trl")
+    trl = printed_page(RECIPE_2026, "verl", "trl")
     for setting in (
         "--epsilon_high 0.28", "--top_k 50", "--importance_sampling_level sequence",
         "--vllm_importance_sampling_mode token_mask", "--vllm_importance_sampling_clip_min 0.5",
     ):  # fmt: skip
         assert setting in trl, setting
-    again = run_command(RECIPE_2026, "verl", "run-file")
+    again = printed_page(RECIPE_2026, "verl", "run-file")
     for key in ("clip_ratio_high", "policy_loss", "dynamic_sampling", "overlong_buffer", "correction_low", "top_k"):
         assert f"  {key}: " in again

@@ -18,7 +18,7 @@ from contracts.run_file import ROOT
 from frameworks import command_parser
 from frameworks.command_parser import value_of_text
 from system.yaml_files import read_yaml
-from translate.__main__ import translated_page
+from tests.translated_pages import printed_page
 from translate.settings_of_text import settings_of_text
 
 VERL = (
@@ -41,18 +41,6 @@ ACTOR = "actor_rollout_ref.actor"
 ANOTHER = "Another objective than the text's: 1"
 WITH_END = "--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs "
 OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
-
-
-def page(text: str, source: str, target: str, release: str | None = None) -> str:
-    options: dict[str, Any] = {
-        "gpus": None,
-        "variables": [],
-        "number": None,
-        "scale": "full",
-        "stage": 1,
-        "check": False,
-    }
-    return translated_page(argparse.Namespace(text=text, source=source, target=target, release=release, **options))
 
 
 def settings_of(printed: str, framework: str) -> dict[str, Any]:
@@ -102,20 +90,20 @@ def test_a_word_is_what_the_framework_s_own_parser_makes_of_it(text: str, truth:
 def test_a_critic_keeps_its_own_settings_and_defaults(
     source: str, target: str, text: str, wanted: dict[str, Any]
 ) -> None:
-    printed = settings_of(page(text, source, target), target)
+    printed = settings_of(printed_page(text, source, target), target)
     assert {name: printed.get(name) for name in wanted} == wanted
 
 
 @pytest.mark.parametrize("bound", ["", "--epsilon_high 0.2", "--epsilon_high 1.0", "--epsilon_high 1.28"])
 def test_a_run_file_takes_every_bound_of_cispo(bound: str) -> None:
-    printed = page(TRL + f"--loss_type cispo {bound}", "trl", "run-file")
+    printed = printed_page(TRL + f"--loss_type cispo {bound}", "trl", "run-file")
     high = yaml.safe_load(printed)["full"]["objective"]["clip_ratio_high"]
     schema = read_yaml(ROOT / "config/schemas/run.schema.yaml")["$defs"]["objective"]["properties"]["clip_ratio_high"]
     assert high == pytest.approx(float(bound.split()[1] if bound else 0.2) - 1) and high > schema["exclusiveMinimum"]
 
 
 def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
-    printed = page(VERL + f"{ACTOR}.optim.clip_grad=0.5", "verl", "run-file")
+    printed = printed_page(VERL + f"{ACTOR}.optim.clip_grad=0.5", "verl", "run-file")
     assert "max_grad_norm: 0.5" in printed and "the critic's largest gradient norm: 1.0" in printed
 
 
@@ -269,13 +257,13 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
 def test_a_setting_is_translated_by_what_it_does(
     source: str, target: str, text: str, wanted: dict[str, Any], listed: str
 ) -> None:
-    text_of_page = page(text, source, target)
+    text_of_page = printed_page(text, source, target)
     printed = settings_of(text_of_page, target)
     assert {name: printed.get(name) for name in wanted} == wanted and listed in text_of_page
 
 
 def test_what_a_framework_refuses_is_said_without_the_remedy_for_a_run_file() -> None:
-    printed = page(GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo", "verl", "trl")
+    printed = printed_page(GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo", "verl", "trl")
     assert re.search("because TRL's cispo has no lower bound$", printed, re.MULTILINE)
 
 
@@ -304,7 +292,7 @@ def test_argparse_reads_a_value_that_begins_with_a_dash(framework: str, text: st
      f"{ACTOR}.kl_loss_coef='${{algorithm.kl_ctrl.kl_coef}}'", "trainer.logger='ck/${trainer.project_name}'"],
 )  # fmt: skip
 def test_what_hydra_or_a_shell_is_to_fill_in_stays_as_it_is_in_verl(override: str) -> None:
-    printed = page(GROUPS + override, "verl", "verl")
+    printed = printed_page(GROUPS + override, "verl", "verl")
     before, after = (settings_of(text, "verl") for text in (GROUPS + override, printed))
     name = next(name for name in before if name not in settings_of(GROUPS, "verl"))
     assert str(after.get(name, "left out")).strip("'") == str(before[name]) or f"{name}={before[name]}: no" in printed
@@ -312,7 +300,7 @@ def test_what_hydra_or_a_shell_is_to_fill_in_stays_as_it_is_in_verl(override: st
 
 @pytest.mark.parametrize("path", ["$HOME/m", "${HOME}/m"])
 def test_a_shell_fills_in_the_variables_of_a_path(path: str) -> None:
-    printed = page(GROUPS + f"actor_rollout_ref.model.path={path}", "verl", "verl")
+    printed = printed_page(GROUPS + f"actor_rollout_ref.model.path={path}", "verl", "verl")
     script = printed.rpartition("\n")[0] + '\nprintf "%s\\n" "${settings[@]}"'
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env={"HOME": "/h"})
     assert "actor_rollout_ref.model.path='/h/m'" in done.stdout.split("\n")
@@ -320,7 +308,7 @@ def test_a_shell_fills_in_the_variables_of_a_path(path: str) -> None:
 
 def test_variables_before_the_training_s_name_are_left_to_a_shell() -> None:
     text = f"CUDA_VISIBLE_DEVICES=$GPUS accelerate launch --main_process_port $PORT --num_processes 4 grpo.py {TRL[9:]}"
-    printed = page(text, "trl", "trl")
+    printed = printed_page(text, "trl", "trl")
     assert 'export CUDA_VISIBLE_DEVICES="$GPUS"' in printed and '--main_process_port "$PORT"' in printed
     assert "Left open by the text: $PORT, $GPUS. " in printed
 
@@ -329,7 +317,7 @@ def test_variables_before_the_training_s_name_are_left_to_a_shell() -> None:
 @pytest.mark.parametrize("release", ["0.5.5", "0.8.0", "0.9.0"])
 def test_limits_of_earlier_releases_are_known(target: str, release: str) -> None:
     text = "python3 -m openrlhf.cli.train_ppo_ray --advantage_estimator rloo --n_samples_per_prompt 4"
-    printed = settings_of(page(f"{text} --generate_max_len 4096", "openrlhf", target, release), target)
+    printed = settings_of(printed_page(f"{text} --generate_max_len 4096", "openrlhf", target, release=release), target)
     if target == "verl":
         assert (printed["data.max_prompt_length"], printed["data.max_response_length"]) == (1024, 4096)
     else:
@@ -338,7 +326,7 @@ def test_limits_of_earlier_releases_are_known(target: str, release: str) -> None
 
 @pytest.mark.parametrize(("release", "epsilon"), [("0.2", 0.3), ("0.3.0", 0.3), ("0.4.0", None), (None, None)])
 def test_a_clip_range_is_that_of_the_release(release: str | None, epsilon: float | None) -> None:
-    printed = settings_of(page(GROUPS + f"{ACTOR}.clip_ratio=0.3", "verl", "trl", release), "trl")
+    printed = settings_of(printed_page(GROUPS + f"{ACTOR}.clip_ratio=0.3", "verl", "trl", release=release), "trl")
     assert printed.get("epsilon") == epsilon
 
 
@@ -346,7 +334,7 @@ def test_a_clip_range_is_that_of_the_release(release: str | None, epsilon: float
 def test_the_pinned_release_is_one_that_a_text_can_be_of(framework: str) -> None:
     pinned = command_parser.load(framework).tables["release"].split()[1]
     text = {"trl": TRL, "verl": GROUPS, "openrlhf": GROUP_NORM}[framework]
-    assert f"the default of {framework} {pinned}." in page(text, framework, "verl", pinned)
+    assert f"the default of {framework} {pinned}." in printed_page(text, framework, "verl", release=pinned)
 
 
 def test_a_reader_that_closes_the_output_gets_no_traceback() -> None:

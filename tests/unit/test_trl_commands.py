@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 
 from frameworks import command_parser
 from frameworks.adapter import frameworks_with
+from tests.translated_pages import printed_page
 from tests.user_errors import refused
-from translate.__main__ import translated_page
 from translate.settings_of_text import settings_of_text
 from translate.translation import read_settings
 
@@ -30,13 +29,8 @@ def common(text: str) -> dict[str, Any]:
     return read_settings(TRL, settings(text))[0].common
 
 
-def page(text: str, target: str, gpus: int | None = None) -> str:
-    return translated_page(
-        argparse.Namespace(
-            text=text, source="trl", target=target, variables=[], gpus=gpus, number=None, scale="full", stage=1,
-            check=False, release=None,
-        )
-    )  # fmt: skip
+def page(text: str, target: str, **options: Any) -> str:
+    return printed_page(text, "trl", target, **options)
 
 
 def launcher(text: str) -> str:
