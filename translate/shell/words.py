@@ -41,21 +41,25 @@ class Fields:
 
     def __init__(self) -> None:
         """None yet."""
-        self.fields: list[str] = []
+        self._parts: list[list[str]] = []
         self.open = False  # whether the last field goes on
+
+    @property
+    def fields(self) -> list[str]:
+        """Those that there are."""
+        return ["".join(parts) for parts in self._parts]
 
     def add(self, text: str) -> None:
         """Go on with the last field, or begin one."""
-        if self.open:
-            self.fields[-1] += text
-        else:
-            self.fields.append(text)
+        if not self.open:
+            self._parts.append([])
+        self._parts[-1].append(text)
         self.open = True
 
-    def split(self, text: str, separators: str) -> None:
+    def split(self, text: str, separators: str | None) -> None:
         """The same with what stands in no quotes: a separator ends a field, an unknown part does not."""
         for piece in pieces(text):
-            if is_unknown(piece):
+            if separators is None or is_unknown(piece):
                 self.add(piece)
                 continue
             for number, word in enumerate(split_words(piece, separators)):
