@@ -403,6 +403,8 @@ def test_exported_variables_come_in_the_script_s_own_order() -> None:
     names = [f"V{number * 7 % 40}" for number in range(40)]
     (call,) = training_commands("".join(f"export {name}=1\n" for name in names) + "train x", ENTRY, {}, Path())
     assert list(call.environment) == names
+    (call,) = training_commands("export A=1 B=2; export -n B; env -u A C=3 train x", ENTRY, {}, Path())
+    assert call.environment == {"C": "3"} and not call.launcher
 
 
 @pytest.mark.parametrize(
@@ -437,6 +439,7 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("for i in $(seq 10001); do N=$i; done; train $N", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
         ("train {1..20000}", "endless-script"),
+        ("env -S 'X=1 train a'", "option-not-read"),
         ("train {1..200}{1..200}", "endless-script"),
         ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),

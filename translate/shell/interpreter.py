@@ -21,6 +21,7 @@ from translate.shell.assignments import assign
 from translate.shell.branches import Call, not_decided
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
+from translate.shell.inner_shells import exported_function, followed_within, starts_a_shell
 from translate.shell.redirections import Redirections
 from translate.shell.syntax import assigned, joined, parsed, text_of
 from translate.shell.values import (
@@ -273,8 +274,9 @@ class Interpreter(Redirections):
             name = self.assign(written) if "=" in written else text
             if "A" in options and name not in self.state.variables:
                 self.state.assign(name, {})
-        if (command == "export" or "x" in options) and name and "n" not in options:
-            self.state.exported.add(name)
+        if name and (command == "export" or any("x" in sign for sign in signs)):
+            is_exported = "n" not in options and not any(re.match(r"\+\w*x", sign) for sign in signs)
+            self.state.export(exported_function(name) if "f" in options else name, is_exported)
 
     def _with_value(self, written: str) -> str:
         """A word of a declaration with its value expanded."""
@@ -324,11 +326,12 @@ class Interpreter(Redirections):
         if not arguments:
             self.standard_input = received
             return Outcome()
-        exported, self.state.exported = self.state.exported, {*self.state.exported, *before}
+        lent = before.keys() - self.state.exported
+        self.state.exported |= lent
         try:
             return self.run_program(arguments, self.line(node))
         finally:
-            self.state.exported = exported
+            self.state.exported -= lent
             if herestrings:
                 self.standard_input = received
             for name, value in before.items():
@@ -348,7 +351,7 @@ class Interpreter(Redirections):
         built_in = programs.BUILT_IN.get(as_written(arguments[0]).rpartition("/")[2])
         if built_in:
             return built_in(self, arguments)
-        if programs.starts_a_shell(self, arguments):
+        if starts_a_shell(self, arguments):
             return Outcome()
         if self.output is not None:
             self.output.append(None)
@@ -362,7 +365,7 @@ class Interpreter(Redirections):
                 self.calls.append(call)
             return Outcome()
         self.undecided = []
-        return programs.followed_within(self, arguments) or Outcome(None)
+        return followed_within(self, arguments) or Outcome(None)
 
     def environment(self) -> dict[str, str]:
         """The exported variables, in the order in which the script names them."""

@@ -184,6 +184,13 @@ class State:
         else:
             self.references[name] = target
 
+    def export(self, name: str, is_exported: bool = True) -> None:
+        """Have the environment of programs have a variable, or no longer."""
+        if is_exported:
+            self.exported.add(name)
+        else:
+            self.exported.discard(name)
+
     def unset(self, name: str, number: Callable[[str], int | None]) -> None:
         """Forget a variable, or an element of an array, whose others keep their numbers."""
         match = re.fullmatch(r"(\w+)\[(.*)\]", name)
