@@ -440,6 +440,8 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
         ("train {1..20000}", "endless-script"),
         ("env -S 'X=1 train a'", "option-not-read"),
+        ("shopt -s expand_aliases; alias go='train a'\ngo b", "alias-not-read"),
+        ("[ $U = x ] && shopt -s expand_aliases; alias go=N=2; f() { go; }; N=1; f; train $N", "alias-not-read"),
         ("train {1..200}{1..200}", "endless-script"),
         ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),

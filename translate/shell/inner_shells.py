@@ -118,7 +118,7 @@ def _follow(
         shell.state.variables["0"] = name
     functions = shell.state.functions.items()
     shell.state.functions = {name: body for name, body in functions if exported_function(name) in shell.state.exported}
-    shell.state.positional, shell.state.options = positional, {}
+    shell.state.positional, shell.state.options, shell.state.aliases = positional, {}, set()
     received, shell.standard_input = shell.standard_input, None
     try:
         shell.run_script(text, sourced=False)

@@ -320,7 +320,9 @@ class Interpreter(Redirections):
         received = self.standard_input
         for child in herestrings:
             self.standard_input = self.herestring(child)
-        arguments = [field for word in joined(argument_nodes) for field in self.expansion.fields(word)]
+        written = joined(argument_nodes)
+        programs.refuse_alias(self, "".join(written[:1]), self.line(node))
+        arguments = [field for word in written for field in self.expansion.fields(word)]
         for child in prefix:
             self.assign(text_of(child))
         if not arguments:

@@ -237,6 +237,26 @@ def _shopt(shell: Shell, arguments: list[str]) -> Outcome:
     return Outcome()
 
 
+def _alias(shell: Shell, arguments: list[str]) -> Outcome:
+    names = {word.partition("=")[0] for word in arguments[1:] if "=" in word}
+    shell.state.aliases |= names
+    return Outcome() if names else _writes(shell, arguments)
+
+
+def _unalias(shell: Shell, arguments: list[str]) -> Outcome:
+    shell.state.aliases -= shell.state.aliases if "-a" in arguments else set(arguments[1:])
+    return Outcome()
+
+
+def refuse_alias(shell: Shell, name: str, line: int) -> None:
+    """Refuse a call of an alias where the shell follows aliases, or may; which it knew when it read a line is open."""
+    if name in shell.state.aliases and shell.state.options.get("expand_aliases", False) is not False:
+        raise UserError(
+            f"line {line} calls the alias `{name}`, and aliases are not read; write what it stands for in its place",
+            code="alias-not-read",
+        )
+
+
 def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
     """`command` and `builtin`: the rest is the command, which is no function."""
     rest = arguments[1:]
@@ -373,6 +393,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "expr": _computed(_expression),
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
+    "alias": _alias, "unalias": _unalias,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
     "env": in_environment, "xargs": _appends, "parallel": _multiplies,
     "exec": _exec, "trap": _trap, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
