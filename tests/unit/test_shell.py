@@ -327,6 +327,7 @@ def test_what_nobody_says_decides_nothing_in_silence_in_any_script(lines: list[s
         ('if [ "$D" = npu ]; then A=(x=1); else A=(x=2); fi; train "${A[@]}"', ["D"]),
         ('D=${D:-$(python -c "import x" && echo a || echo b)}\ncase $D in a) A=1;; *) A=2;; esac\ntrain $A', ["D"]),
         ("train ${1}", ["1"]),
+        ("[ $U = x ] && shopt -s lastpipe; N=1; echo 2 | read N; train $N", ["U"]),
         ("if nvidia-smi; then X=(a=1); else X=(a=2); fi; train ${X[@]}", ["X"]),
     ],
 )

@@ -27,11 +27,11 @@ from translate.shell.words import Fields, unescaped, with_braces, with_home
 _SUBSCRIPT = r"(\[(?:[^\[\]]|\[[^\]]*\])*\])?"
 _PARAMETER = re.compile(rf"([A-Za-z_]\w*|\d+|[@*#?$!-]){_SUBSCRIPT}")
 _DEFAULT = re.compile(rf"\$\{{([A-Za-z_]\w*|\d+|[@*?$-]){_SUBSCRIPT}(:?)([-=+?])(.*)\}}", re.DOTALL)
-_LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
+_LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[?)?([@*])")  # $@, ${*…}, ${name[@]…}, ${!name@} and their like
 _BOTH = "'\""
 _MARKED_QUOTES = ("$'", '$"')
 _ESCAPED = '$`"\\\n'
-_PLAIN = re.compile(r"[^\\$`'\"<]*")
+_PLAIN = re.compile(r"[^\\$`'\"]*")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
 )
@@ -174,6 +174,8 @@ class Expansion:
         if written in ("$@", "$*", "${@}", "${*}"):
             return self.state.positional or []
         match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|[@*])(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
+        if match and match[1] and match[4] in ("@", "*"):
+            return sorted(name for name in {*self.state.variables, *self.state.outside} if name.startswith(match[2]))
         if not match or not (match[3] or match[2] in "@*") or bracket_end(written, 1) < len(written):
             return None
         if match[1]:

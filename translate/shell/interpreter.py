@@ -7,6 +7,7 @@ leave different is unknown after them, and named wherever its value is needed.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -32,6 +33,7 @@ from translate.shell.values import (
     as_written,
     is_unknown,
     stated_arguments,
+    unknown,
     unknown_names,
     unknown_parts,
 )
@@ -213,18 +215,26 @@ class Interpreter(Redirections):
         is_negated = text_of(node).startswith("!")  # the grammar takes it for the first part's own
         for number, part in enumerate(node.named_children):
             is_last = number == len(node.named_children) - 1
-            before, outer, self.standard_input = self.state, self.output, received
-            self.state = self.state.copy()
+            outer, self.standard_input = self.output, received
             if not is_last:
                 self.output = []
-            outcome = self._apart(lambda part=part: self.run(part))  # type: ignore[misc]
+            outcome = self._of_last(part) if is_last else self._in_subshell(lambda part=part: self.run(part))  # type: ignore[misc]
             after = after if number else self.standard_input
             if not is_last:
                 lines = self.output or [None]
                 received = None if None in lines else "".join(line or "" for line in lines)
-            self.state, self.output = before, outer
+            self.output = outer
         self.standard_input = after
-        return Outcome(not outcome.status if is_negated and outcome.status is not None else outcome.status)
+        return Outcome(
+            not outcome.status if is_negated and outcome.status is not None else outcome.status, outcome.flow
+        )
+
+    def _of_last(self, node: Node) -> Outcome:
+        """Follow the last part of a pipeline, which `shopt -s lastpipe` has run in the shell itself."""
+        is_here = self.state.options.get("lastpipe", False)
+        ways = [lambda: self.run(node), lambda: self._in_subshell(lambda: self.run(node))]
+        self.undecided = ["lastpipe"] if is_here is None else []
+        return self.forked(ways, node) if is_here is None else ways[not is_here]()
 
     def _run_variable_assignments(self, node: Node) -> Outcome:
         return self.run_all(node.named_children)
@@ -322,7 +332,7 @@ class Interpreter(Redirections):
             self.standard_input = self.herestring(child)
         written = joined(argument_nodes)
         programs.refuse_alias(self, "".join(written[:1]), self.line(node))
-        arguments = [field for word in written for field in self.expansion.fields(word)]
+        arguments = [field for word in written for field in self._fields(word)]
         for child in prefix:
             self.assign(text_of(child))
         if not arguments:
@@ -341,6 +351,15 @@ class Interpreter(Redirections):
                     self.state.variables.pop(name, None)
                 else:
                     self.state.variables[name] = value
+
+    def _fields(self, written: str) -> list[str]:
+        """What a word becomes; `<(a command)` is a file that has its output."""
+        if not written.startswith("<("):
+            return self.expansion.fields(written)
+        file, output = unknown(written), self.output_of(written[2:-1])
+        if output is not None:
+            self.state.files[posixpath.normpath(file)] = output
+        return [file]
 
     def run_program(self, arguments: list[str], line: int) -> Outcome:
         """Follow a program, a function, or a command of the shell."""
