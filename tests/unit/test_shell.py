@@ -327,6 +327,7 @@ def test_what_nobody_says_decides_nothing_in_silence_in_any_script(lines: list[s
         ('if [ "$D" = npu ]; then A=(x=1); else A=(x=2); fi; train "${A[@]}"', ["D"]),
         ('D=${D:-$(python -c "import x" && echo a || echo b)}\ncase $D in a) A=1;; *) A=2;; esac\ntrain $A', ["D"]),
         ("train ${1}", ["1"]),
+        ("[ $U = x ] && shopt -s lastpipe; N=1; echo 2 | read N; train $N", ["U"]),
         ("if nvidia-smi; then X=(a=1); else X=(a=2); fi; train ${X[@]}", ["X"]),
     ],
 )
@@ -403,6 +404,8 @@ def test_exported_variables_come_in_the_script_s_own_order() -> None:
     names = [f"V{number * 7 % 40}" for number in range(40)]
     (call,) = training_commands("".join(f"export {name}=1\n" for name in names) + "train x", ENTRY, {}, Path())
     assert list(call.environment) == names
+    (call,) = training_commands("export A=1 B=2; export -n B; env -u A C=3 train x", ENTRY, {}, Path())
+    assert call.environment == {"C": "3"} and not call.launcher
 
 
 @pytest.mark.parametrize(
@@ -437,6 +440,9 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("for i in $(seq 10001); do N=$i; done; train $N", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
         ("train {1..20000}", "endless-script"),
+        ("env -S 'X=1 train a'", "option-not-read"),
+        ("shopt -s expand_aliases; alias go='train a'\ngo b", "alias-not-read"),
+        ("[ $U = x ] && shopt -s expand_aliases; alias go=N=2; f() { go; }; N=1; f; train $N", "alias-not-read"),
         ("train {1..200}{1..200}", "endless-script"),
         ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),

@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from frameworks.command_parser import set_options
 from system.errors import UserError
-from translate.shell import programs
+from translate.shell.inner_shells import Shell
 from translate.shell.syntax import case, named, text_of
 from translate.shell.values import Ended, Left, Outcome, State, is_unknown, unknown_names
 
@@ -26,7 +26,7 @@ class Call:
     missing: list[str] = field(compare=False)  # variables that its settings depend on and nobody says
 
 
-class Branches(programs.Shell):
+class Branches(Shell):
     """Follows `if` and `case`."""
 
     calls: list[Call]

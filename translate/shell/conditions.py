@@ -92,9 +92,8 @@ class Condition:
         if sign in _COMPARED:
             numbers = self.expansion.number(one), self.expansion.number(other)
             return None if None in numbers else _COMPARED[sign](numbers[0] or 0, numbers[1] or 0)
-        is_quoted = bool(re.fullmatch(r"(['\"]).*\1", right, re.DOTALL))
         if sign == "=~":
-            return self._searched(re.escape(other) if is_quoted else other, one)
+            return self._searched(self.expansion.with_signs_escaped(right, r"[][\\^$.|?*+(){}]"), one)
         if sign in ("<", ">"):
             return one < other if sign == "<" else one > other
         if not self.double:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from system.errors import UserError
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.patterns import Pattern, replaced, trimmed
-from translate.shell.scanning import bracket_end, closing_quote, expansion_end, has_group, piece_end, raw_words
+from translate.shell.scanning import bracket_end, expansion_end, has_group, piece_end
 from translate.shell.values import (
     MOST_CHARACTERS,
     WHITESPACE,
@@ -24,10 +24,14 @@ from translate.shell.values import (
 )
 from translate.shell.words import Fields, unescaped, with_braces, with_home
 
-_PARAMETER = re.compile(r"([A-Za-z_]\w*|\d+|[@*#?$!-])(\[(?:[^\[\]]|\[[^\]]*\])*\])?")
-_LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[)?([@*])")  # $@, ${*…}, ${name[@]…} and their like
+_SUBSCRIPT = r"(\[(?:[^\[\]]|\[[^\]]*\])*\])?"
+_PARAMETER = re.compile(rf"([A-Za-z_]\w*|\d+|[@*#?$!-]){_SUBSCRIPT}")
+_DEFAULT = re.compile(rf"\$\{{([A-Za-z_]\w*|\d+|[@*?$-]){_SUBSCRIPT}(:?)([-=+?])(.*)\}}", re.DOTALL)
+_LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[?)?([@*])")  # $@, ${*…}, ${name[@]…}, ${!name@} and their like
 _BOTH = "'\""
-_DEFAULTS = ("-", "=", "+", "?")
+_MARKED_QUOTES = ("$'", '$"')
+_ESCAPED = '$`"\\\n'
+_PLAIN = re.compile(r"[^\\$`'\"]*")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
 )
@@ -50,107 +54,135 @@ class Expansion:
         """Elements as one text, as `"$*"` has them."""
         return self.separators[:1].join(elements)
 
-    def _default_fields(self, text: str) -> list[str]:
-        """The words of a default, in which braces are plain signs."""
-        return [field for word in raw_words(text) for field in self._fields(word)]
-
     def fields(self, word: str) -> list[str]:
         """What one word becomes: none, one, or several."""
         self.check_groups([word])
         return [field for one in with_braces(word) for field in self._fields(one)]
 
     def _fields(self, word: str) -> list[str]:
-        fields, position, word = Fields(), 0, with_home(word)
-        while position < len(word):
-            letter, start = word[position], position
-            if letter == "\\":
-                position += 2
-                if word[start + 1 : position] != "\n":
-                    fields.add(word[start + 1 : position])
-            elif letter in "'\"":
-                position = closing_quote(word, start)
-                self._add_quoted(fields, word[start:position])
-            elif letter == "$" and word[start + 1 : start + 2] in ("'", '"'):
-                position = expansion_end(word, start)
-                quoted = word[start + 1 : position]
-                fields.add(_unescaped(quoted[1:-1])) if letter + quoted[0] == "$'" else self._add_quoted(fields, quoted)
-            elif letter in "$`":
-                position = expansion_end(word, start)
-                self._add_unquoted(fields, word[start:position])
-            else:
-                position += 1
-                fields.add(letter)
+        fields = Fields()
+        self._add(fields, with_home(word), _BOTH, self.separators)
         return fields.fields
+
+    def one_word(self, written: str) -> str:
+        """A text outside of quotes as one word: its quotes are removed."""
+        return self.text(written, _BOTH)
+
+    def text(self, written: str, quotes: str = "", escaped: str = _ESCAPED) -> str:
+        """A text as within double quotes, or a heredoc, as one text; see _add."""
+        fields = Fields()
+        self._add(fields, written, quotes, escaped=escaped)
+        return " ".join(fields.fields)
+
+    def _add(
+        self,
+        fields: Fields,
+        written: str,
+        quotes: str = "",
+        separators: str | None = None,
+        plain: str | None = None,
+        escaped: str = _ESCAPED,
+    ) -> bool:
+        """Add a text to fields; returns whether it has a list such as `$@`, which may have no elements.
+
+        Args:
+            fields: that it goes on with.
+            written: the text.
+            quotes: the signs that begin a quote: both outside of double quotes, `"` in the text of `"${name:-text}"`.
+            separators: at which values outside of quotes are split; None: they are not.
+            plain: at which plain signs are split, in a default.
+            escaped: the signs that a backslash escapes; outside of quotes each.
+        """
+        position, is_quoted, has_list = 0, quotes != _BOTH, False
+        while position < len(written):
+            letter, start = written[position], position
+            if letter == "\\" and (not is_quoted or written[start + 1 : start + 2] in {*escaped, *"}" * len(quotes)}):
+                position += 2
+                if written[start + 1 : position] != "\n":
+                    fields.add(written[start + 1 : position])
+            elif letter in quotes or (quotes and written[start : start + 2] in _MARKED_QUOTES):
+                position = piece_end(written, start)
+                self._add_quoted(fields, written[start:position])
+            elif letter in "$`":
+                position = expansion_end(written, start, is_quoted)
+                has_list |= self._add_expansion(fields, written[start:position], quotes, separators)
+            else:
+                position = _PLAIN.match(written, start + 1).end()  # type: ignore[union-attr]
+                fields.split(written[start:position], plain)
+        return has_list
 
     def _add_quoted(self, fields: Fields, quoted: str) -> None:
         if quoted[0] == "'":
             fields.add(quoted[1:-1])
-            return
-        inner = quoted[1:-1]
-        start, position, has_array = 0, 0, False
-        while position < len(inner):
-            end = (
-                expansion_end(inner, position, is_quoted=True)
-                if inner[position] in "$`"
-                else position + 1 + (inner[position] == "\\")
-            )
-            kind = _LIST.match(inner, position)
-            array = self._whole_array(inner[position:end], '"') if kind else None
-            if kind and array is not None:  # "${name[@]}" is a word for each element, "${name[*]}" one
-                if position > start:
-                    fields.add(self.text(inner[start:position]))
-                fields.extend([self.together(array)] if kind[1] == "*" else array)
-                start, has_array = end, True
-            position = max(end, position + 1)
-        if start < len(inner) or not has_array:
-            fields.add(self.text(inner[start:]))
+        elif quoted.startswith("$'"):
+            fields.add(_unescaped(quoted[2:-1]))
+        elif not self._add(fields, quoted.lstrip("$")[1:-1]):
+            fields.add("")
 
-    def _add_unquoted(self, fields: Fields, written: str) -> None:
-        default = re.fullmatch(r"\$\{(\w+)(\[[@*]\])?(:?)([-+])(.*['\"\\].*)\}", written, re.DOTALL)  # its quotes count
-        if default and bracket_end(written, 1) == len(written):
-            elements = self.state.elements(default[1]) if default[2] else self.state.text(default[1])
-            if (elements not in ((None, [], [""], "") if default[3] else (None, []))) == (default[4] == "+"):
-                fields.extend(self._default_fields(default[5]))
-                return
-        array = self._whole_array(written)
-        if array is None:
-            fields.split(self.expanded(written), self.separators)
-            return
-        for number, element in enumerate(array):
-            if number:
-                fields.open = False
-            fields.split(element, self.separators)
+    def _add_expansion(self, fields: Fields, written: str, quotes: str, separators: str | None) -> bool:
+        """Add the value of one `$…` or backquoted text; returns as _add does."""
+        default, is_quoted = _DEFAULT.fullmatch(written), quotes != _BOTH
+        if default is None or bracket_end(written, 1) < len(written):
+            return self._add_value(fields, written, is_quoted, separators)
+        name, key, colon, sign, text = default.groups()
+        values, quotes = self._values(name, key), '"' if is_quoted else _BOTH
+        is_set = bool(values) and not (colon and values == [""])
+        if sign in "-+" and is_set == (sign == "+"):
+            self._add(fields, text if is_quoted else with_home(text), quotes, separators, separators)
+        elif sign == "+":
+            return not values and "@" in (name, (key or "")[1:-1])
+        elif sign == "?" and not is_set:
+            fields.add(unknown(written))
+        else:
+            if not is_set:
+                self._assign_default(name, key, self.text(text, quotes))
+            return self._add_value(fields, f"${{{name}{key or ''}}}", is_quoted, separators)
+        return False
 
-    def _whole_array(self, written: str, quotes: str | None = None) -> list[str] | None:
-        """The elements where a text is `$@` or `${name[@]…}` alone, also with a default; else None.
+    def _add_value(self, fields: Fields, written: str, is_quoted: bool, separators: str | None) -> bool:
+        array, kind = self._whole_array(written), _LIST.match(written)
+        separators = None if is_quoted else separators
+        if array is None or kind is None:
+            fields.split(self.expanded(written), separators)
+        elif separators is None and kind[1] == "*":
+            fields.split(self.together(array), None)
+        elif separators is None:
+            fields.extend(array)
+        else:
+            for number, element in enumerate(array):
+                fields.open = fields.open and not number
+                fields.split(element, separators)
+        return bool(array is not None and kind and kind[1] == "@")
 
-        Args:
-            written: the text.
-            quotes: the signs that begin a quote in the default, which is one text; None: it is split into words.
-        """
+    def _assign_default(self, name: str, key: str | None, text: str) -> None:
+        if key:
+            self.assign_element(name, key[1:-1], text)
+        else:
+            self.state.assign(name, text)
+
+    def _values(self, name: str, key: str | None) -> list[str] | None:
+        """The elements of a whole array, or one value; None: nobody says it."""
+        if name in "@*":
+            return self.state.positional or []
+        if key in ("[@]", "[*]"):
+            return self.state.elements(name)
+        value = self._element(name, key)
+        return None if value is None else [value]
+
+    def _whole_array(self, written: str) -> list[str] | None:
+        """The elements where a text is `$@` or `${name[@]…}` alone, else None."""
         if written in ("$@", "$*", "${@}", "${*}"):
             return self.state.positional or []
         match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|[@*])(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
+        if match and match[1] and match[4] in ("@", "*"):
+            return sorted(name for name in {*self.state.variables, *self.state.outside} if name.startswith(match[2]))
         if not match or not (match[3] or match[2] in "@*") or bracket_end(written, 1) < len(written):
             return None
         if match[1]:
             value = self.state.variables.get(match[2])
             keys = list(value) if isinstance(value, dict) else [str(n) for n, _ in enumerate(self._elements(match[2]))]
             return keys if value is not None else [unknown(written)]
-        elements = self.state.positional or [] if match[2] in "@*" else self.state.elements(match[2])
-        return self._changed_array(written, elements, match[4], quotes)
-
-    def _changed_array(self, written: str, elements: list[str] | None, rest: str, quotes: str | None) -> list[str]:
-        sign, default = rest.lstrip(":")[:1], rest.lstrip(":")[1:]
-        if sign in _DEFAULTS and sign and not re.match(r":\s", rest):
-            is_set = bool(elements) and not (rest.startswith(":") and elements == [""])
-            if is_set == (sign == "+"):
-                if sign == "?":
-                    return [unknown(written)]
-                if quotes is None or re.search(r"\$\{?@|\[@\]", default):
-                    return self._default_fields(default)
-                return [self.text(default, quotes)]
-            return [] if sign == "+" or elements is None else elements
+        elements, rest = self._values(match[2], "[@]"), match[4]
         if elements is None:
             return [unknown(written)]
         if rest.startswith(":"):
@@ -176,39 +208,6 @@ class Expansion:
     def _elements(self, name: str) -> list[str]:
         return self.state.elements(name) or []
 
-    def one_word(self, written: str) -> str:
-        """A text outside of quotes as one word: its quotes are removed."""
-        return self.text(written, _BOTH)
-
-    def text(self, written: str, quotes: str = "", escaped: str = '$`"\\\n') -> str:
-        """A text as within double quotes, or a heredoc.
-
-        Args:
-            written: the text.
-            quotes: the signs that begin a quote: both outside of double quotes, `"` in the text of `"${name:-text}"`.
-            escaped: the signs that a backslash escapes; outside of quotes each.
-        """
-        result, position, is_quoted = list[str](), 0, quotes != _BOTH
-        while position < len(written):
-            letter, start = written[position], position
-            if letter == "\\" and (not is_quoted or written[start + 1 : start + 2] in {*escaped, *"}" * len(quotes)}):
-                position += 2
-                result.append("" if written[start + 1 : position] == "\n" else written[start + 1 : position])
-            elif quotes and written[start : start + 2] == "$'":
-                position = expansion_end(written, start)
-                result.append(_unescaped(written[start + 2 : position - 1]))
-            elif letter in "$`":
-                position = expansion_end(written, start, is_quoted)
-                result.append(self.expanded(written[start:position], is_quoted) if position > start + 1 else letter)
-            elif letter in quotes:
-                position = closing_quote(written, start)
-                inner = written[start + 1 : position - 1]
-                result.append(inner if letter == "'" else self.text(inner))
-            else:
-                position += 1
-                result.append(letter)
-        return "".join(result)
-
     def check_groups(self, patterns: list[str]) -> None:
         """Refuse a group such as `@(a|b)` where extglob is off: bash reads no script that has one there."""
         for pattern in patterns if self.state.options.get("extglob", False) is False else []:
@@ -218,18 +217,27 @@ class Expansion:
                     code="not-bash",
                 )
 
-    def pattern(self, written: str, has_groups: bool = False) -> str:
-        """A shell pattern, in which the signs that are within quotes stand for themselves; see glob."""
+    def with_signs_escaped(self, written: str, signs: str) -> str:
+        """A pattern with its values, in which the signs that are within quotes stand for themselves.
+
+        Args:
+            written: the pattern.
+            signs: matches those that a backslash escapes.
+        """
         parts, position = list[str](), 0
         while position < len(written):
             letter, start = written[position], position
             position = piece_end(written, start)
-            if letter in "'\"":
+            if letter in "'\"" or written[start : start + 2] in _MARKED_QUOTES:
                 text = self.one_word(written[start:position])
-                parts.append(text if is_unknown(text) else re.sub(r"([-*?\[\]\\()|@+!^])", r"\\\1", text))
+                parts.append(text if is_unknown(text) else re.sub(signs, r"\\\g<0>", text))
             else:
                 parts.append(self.text(written[start:position]) if letter in "$`" else written[start:position])
-        pattern, options = "".join(parts), self.state.options
+        return "".join(parts)
+
+    def pattern(self, written: str, has_groups: bool = False) -> str:
+        """A shell pattern; see with_signs_escaped and glob."""
+        pattern, options = self.with_signs_escaped(written, r"[-*?\[\]\\()|@+!^]"), self.state.options
         needed = ["nocasematch", *(["extglob"] if "(" in pattern and not has_groups else [])]
         undecided = [name for name in needed if options.get(name, False) is None]
         return unknown(written, undecided[0]) if undecided else pattern
@@ -248,10 +256,8 @@ class Expansion:
         number = self.number(within)
         return unknown(written, (open_names or [""])[0]) if number is None else str(number)
 
-    def expanded(self, written: str, is_quoted: bool = False) -> str:
-        """The value of one `$…` or backquoted text, which may stand within double quotes."""
-        if written.startswith('$"'):
-            return self.text(written[2:-1])
+    def expanded(self, written: str) -> str:
+        """The value of one `$…` or backquoted text that is no list."""
         if written.startswith("$((") and written.endswith("))"):
             return self._sum(written, written[3:-2])
         if written.startswith("$["):  # bash's older way to write it
@@ -261,24 +267,19 @@ class Expansion:
             output = self.substituted(command)
             return unknown(written) if output is None else output
         if written.startswith("${"):
-            return self._parameter(written, is_quoted)
+            return self._parameter(written)
         return self._value(written[1:], written) if len(written) > 1 else written
 
     def _value(self, name: str, written: str) -> str:
-        if name in ("@", "*"):
-            return self.together(self.state.positional or [])
         if name == "#":
             return unknown(written, "1") if self.state.positional is None else str(len(self.state.positional))
         value = self.state.text(name)
         return unknown(written) if value is None else value
 
-    def _parameter(self, written: str, is_quoted: bool) -> str:
+    def _parameter(self, written: str) -> str:
         inner = written[2:-1]
         if inner.startswith("#") and len(inner) > 1:
             return self._length(inner[1:], written)
-        kind = _LIST.match(written)
-        if kind and (array := self._whole_array(written, '"' if is_quoted else _BOTH)) is not None:
-            return self.together(array) if kind[1] == "*" else " ".join(array)
         if inner.startswith("!"):
             target = self.state.text(inner[1:])
             value = None if target is None else self.state.text(target)
@@ -287,9 +288,6 @@ class Expansion:
         if not match:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
-        sign = rest.lstrip(":")[:1]
-        if rest and sign in _DEFAULTS and not re.match(r":\s*\d|:\s+-", rest):
-            return self._with_default(match[1], value, rest, written, is_quoted)
         if value is None and not (match[2] and self._is_whole(match[1], match[2])):
             return unknown(written)
         return self._changed(value or "", rest, written) if rest else value or ""
@@ -319,21 +317,6 @@ class Expansion:
         if number is None or elements is None:
             return None
         return elements.get(number if number >= 0 else max(elements, default=-1) + 1 + number)
-
-    def _with_default(self, name: str, value: str | None, rest: str, written: str, is_quoted: bool) -> str:
-        """`${name:-text}` and its like; an empty value counts as none after a colon."""
-        sign, default, quotes = rest.lstrip(":")[0], rest.lstrip(":")[1:], '"' if is_quoted else _BOTH
-        is_set = value is not None and not (rest.startswith(":") and value == "")
-        if sign == "+":
-            return self.text(default, quotes) if is_set else ""
-        if is_set:
-            return value or ""
-        if sign == "?":
-            return unknown(written)
-        result = self.text(default, quotes)
-        if sign == "=":
-            self.state.assign(name, result)
-        return result
 
     def _changed(self, value: str, rest: str, written: str) -> str:
         """`${name%pattern}`, `${name/pattern/text}`, `${name:from:count}`, `${name^^}` and their like."""

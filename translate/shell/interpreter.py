@@ -7,6 +7,7 @@ leave different is unknown after them, and named wherever its value is needed.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ from translate.shell.assignments import assign
 from translate.shell.branches import Call, not_decided
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
+from translate.shell.inner_shells import exported_function, followed_within, starts_a_shell
 from translate.shell.redirections import Redirections
 from translate.shell.syntax import assigned, joined, parsed, text_of
 from translate.shell.values import (
@@ -31,6 +33,7 @@ from translate.shell.values import (
     as_written,
     is_unknown,
     stated_arguments,
+    unknown,
     unknown_names,
     unknown_parts,
 )
@@ -212,18 +215,26 @@ class Interpreter(Redirections):
         is_negated = text_of(node).startswith("!")  # the grammar takes it for the first part's own
         for number, part in enumerate(node.named_children):
             is_last = number == len(node.named_children) - 1
-            before, outer, self.standard_input = self.state, self.output, received
-            self.state = self.state.copy()
+            outer, self.standard_input = self.output, received
             if not is_last:
                 self.output = []
-            outcome = self._apart(lambda part=part: self.run(part))  # type: ignore[misc]
+            outcome = self._of_last(part) if is_last else self._in_subshell(lambda part=part: self.run(part))  # type: ignore[misc]
             after = after if number else self.standard_input
             if not is_last:
                 lines = self.output or [None]
                 received = None if None in lines else "".join(line or "" for line in lines)
-            self.state, self.output = before, outer
+            self.output = outer
         self.standard_input = after
-        return Outcome(not outcome.status if is_negated and outcome.status is not None else outcome.status)
+        return Outcome(
+            not outcome.status if is_negated and outcome.status is not None else outcome.status, outcome.flow
+        )
+
+    def _of_last(self, node: Node) -> Outcome:
+        """Follow the last part of a pipeline, which `shopt -s lastpipe` has run in the shell itself."""
+        is_here = self.state.options.get("lastpipe", False)
+        ways = [lambda: self.run(node), lambda: self._in_subshell(lambda: self.run(node))]
+        self.undecided = ["lastpipe"] if is_here is None else []
+        return self.forked(ways, node) if is_here is None else ways[not is_here]()
 
     def _run_variable_assignments(self, node: Node) -> Outcome:
         return self.run_all(node.named_children)
@@ -273,8 +284,9 @@ class Interpreter(Redirections):
             name = self.assign(written) if "=" in written else text
             if "A" in options and name not in self.state.variables:
                 self.state.assign(name, {})
-        if (command == "export" or "x" in options) and name and "n" not in options:
-            self.state.exported.add(name)
+        if name and (command == "export" or any("x" in sign for sign in signs)):
+            is_exported = "n" not in options and not any(re.match(r"\+\w*x", sign) for sign in signs)
+            self.state.export(exported_function(name) if "f" in options else name, is_exported)
 
     def _with_value(self, written: str) -> str:
         """A word of a declaration with its value expanded."""
@@ -318,17 +330,20 @@ class Interpreter(Redirections):
         received = self.standard_input
         for child in herestrings:
             self.standard_input = self.herestring(child)
-        arguments = [field for word in joined(argument_nodes) for field in self.expansion.fields(word)]
+        written = joined(argument_nodes)
+        programs.refuse_alias(self, "".join(written[:1]), self.line(node))
+        arguments = [field for word in written for field in self._fields(word)]
         for child in prefix:
             self.assign(text_of(child))
         if not arguments:
             self.standard_input = received
             return Outcome()
-        exported, self.state.exported = self.state.exported, {*self.state.exported, *before}
+        lent = before.keys() - self.state.exported
+        self.state.exported |= lent
         try:
             return self.run_program(arguments, self.line(node))
         finally:
-            self.state.exported = exported
+            self.state.exported -= lent
             if herestrings:
                 self.standard_input = received
             for name, value in before.items():
@@ -336,6 +351,15 @@ class Interpreter(Redirections):
                     self.state.variables.pop(name, None)
                 else:
                     self.state.variables[name] = value
+
+    def _fields(self, written: str) -> list[str]:
+        """What a word becomes; `<(a command)` is a file that has its output."""
+        if not written.startswith("<("):
+            return self.expansion.fields(written)
+        file, output = unknown(written), self.output_of(written[2:-1])
+        if output is not None:
+            self.state.files[posixpath.normpath(file)] = output
+        return [file]
 
     def run_program(self, arguments: list[str], line: int) -> Outcome:
         """Follow a program, a function, or a command of the shell."""
@@ -348,7 +372,7 @@ class Interpreter(Redirections):
         built_in = programs.BUILT_IN.get(as_written(arguments[0]).rpartition("/")[2])
         if built_in:
             return built_in(self, arguments)
-        if programs.starts_a_shell(self, arguments):
+        if starts_a_shell(self, arguments):
             return Outcome()
         if self.output is not None:
             self.output.append(None)
@@ -362,7 +386,7 @@ class Interpreter(Redirections):
                 self.calls.append(call)
             return Outcome()
         self.undecided = []
-        return programs.followed_within(self, arguments) or Outcome(None)
+        return followed_within(self, arguments) or Outcome(None)
 
     def environment(self) -> dict[str, str]:
         """The exported variables, in the order in which the script names them."""

@@ -1,147 +1,21 @@
-"""Commands of the shell, and programs that start another shell: what the script's statements need of them."""
+"""Commands of the shell, and programs whose output is known: what the script's statements need of them."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
 
 from system.errors import UserError
 from translate.shell.arithmetic import Arithmetic
-from translate.shell.expansion import Expansion
+from translate.shell.inner_shells import Shell, exported_function, in_environment
 from translate.shell.reading import map_file, read
-from translate.shell.scanning import raw_words
-from translate.shell.values import Outcome, State, as_written, is_unknown, unknown, unknown_parts
+from translate.shell.values import Outcome, as_written, is_unknown, unknown, unknown_parts
 from translate.shell.words import unescaped
 
-SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
-_READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
-_RUNS_ELSEWHERE = ("ssh", "pdsh", "clush")
 _PRINTED = re.compile(r"%%|%[-0+]?\d*(?:\.\d+)?([sdifeg])")
 _ENDS = re.compile(r"(?<!\\)(?:\\\\)*\\c")  # `\c` ends what echo and printf write
 _IN_WORD = " getopts"  # where it is within one word of several letters
-
-
-class Shell(ABC):
-    """What follows a script."""
-
-    state: State
-    folder: Path  # where the script's own files are searched
-    training_word: Callable[[list[str]], int | None]  # where a program's words name a training, if they do
-    output: list[str | None] | None = None  # of a substituted command; None within: not known
-    standard_input: str | None = None  # what is left of it
-    calls: list[Any]  # of trainings
-    program_line: int = 0  # of the script, where the program stands that is followed
-    loops: int = 0  # around the statement that is followed, within its function
-    returned: list[tuple[State, list[str]]] | None  # where this function may have returned, and why; None: in none
-
-    @property
-    @abstractmethod
-    def expansion(self) -> Expansion:
-        """Of words, with the state as it is now."""
-
-    @abstractmethod
-    def run_text(self, text: str) -> Outcome:
-        """Follow a text; raises UserError where it is not bash."""
-
-    @abstractmethod
-    def run_script(self, text: str, sourced: bool) -> Outcome:
-        """Follow another script, in this shell or in one of its own; raises UserError where it is not bash."""
-
-    @abstractmethod
-    def run_program(self, arguments: list[str], line: int) -> Outcome:
-        """Follow a program, a function, or a command of the shell."""
-
-    @abstractmethod
-    def tested(self, text: str, double: bool) -> Outcome:
-        """The outcome of a test."""
-
-
-def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
-    """Follow `bash -c …`, a script that the script has written or that stands beside it, and standard input."""
-    name = as_written(arguments[0]).rpartition("/")[2]
-    if name in _RUNS_ELSEWHERE and shell.standard_input is not None:
-        _follow(shell, shell.standard_input, [])
-        return True
-    written = shell.state.file(arguments[0]) if "/" in arguments[0] else None
-    if written is not None:
-        _follow(shell, written, arguments[1:], arguments[0])
-        return True
-    if name not in _READS_SCRIPTS:
-        return False
-    options, rest = _shell_options(arguments[1:]) if name in SHELLS else ("", arguments[1:])
-    if "c" in options and rest:
-        _follow(shell, as_written(rest[0]), rest[2:], rest[1] if len(rest) > 1 else arguments[0])
-        return True
-    if not rest or "s" in options:
-        if shell.standard_input is not None:
-            _follow(shell, shell.standard_input, rest, arguments[0])
-        return shell.standard_input is not None
-    return _follow_file(shell, name, rest)
-
-
-def _shell_options(arguments: list[str]) -> tuple[str, list[str]]:
-    """The letters of a shell's options, and the words after them."""
-    letters, rest = "", arguments
-    while rest and rest[0][:1] in ("-", "+"):
-        option, *rest = rest
-        if option in ("-", "--"):
-            break
-        letters += "" if option.startswith("--") else option[1:]
-        rest = rest[option[-1:] in "oO" and not option.startswith("--") :]  # whose value is a word of its own
-    return letters, rest
-
-
-def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
-    file = next((word for word in arguments if not word.startswith("-")), "")
-    text = shell.state.file(file)
-    beside = shell.folder / as_written(file)
-    if text is None and file.endswith((".sh", ".bash", ".slurm", ".env")) and beside.is_file():
-        text = beside.read_text(encoding="utf-8")
-    if text is None:
-        return False
-    same_shell = name in ("source", ".")
-    _follow(shell, text, arguments[arguments.index(file) + 1 :], file if name in SHELLS else None, same_shell)
-    return True
-
-
-def _follow(
-    shell: Shell, text: str, positional: list[str] | None, name: str | None = None, same_shell: bool = False
-) -> None:
-    """Another script: in the same shell, or in one that has its own name and the exported variables alone."""
-    if same_shell:
-        shell.run_script(text, sourced=True)
-        return
-    before, shell.state = shell.state, shell.state.copy()
-    shell.state.variables = {
-        name: value for name, value in shell.state.variables.items() if name in shell.state.exported
-    }
-    if name is not None:
-        shell.state.variables["0"] = name
-    shell.state.functions, shell.state.positional, shell.state.options = {}, positional, {}
-    received, shell.standard_input = shell.standard_input, None
-    try:
-        shell.run_script(text, sourced=False)
-    finally:
-        shell.state, shell.standard_input = before, received
-
-
-def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
-    """Follow what a program starts: a shell after its options, or a whole command in one of its words."""
-    for number, word in enumerate(arguments[1:], 1):
-        if word.rpartition("/")[2] in SHELLS and starts_a_shell(shell, arguments[number:]):
-            return Outcome()
-        text = shell.state.file(word)
-        if text is not None and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
-            _follow(shell, text, arguments[number + 1 :])
-            return Outcome()
-        if re.search(r"\S\s+\S", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
-            _follow(shell, as_written(word), None)
-            return Outcome()
-    return None
 
 
 def _echo(shell: Shell, arguments: list[str]) -> Outcome:
@@ -337,6 +211,7 @@ def _unset(shell: Shell, arguments: list[str]) -> Outcome:
             shell.state.references.pop(word, None)
         elif "-f" in arguments:
             shell.state.functions.pop(word, None)
+            shell.state.exported.discard(exported_function(word))
         else:
             shell.state.unset(word, shell.expansion.number)
     return Outcome()
@@ -348,7 +223,7 @@ def _export(shell: Shell, arguments: list[str]) -> Outcome:
         if equals:
             shell.state.assign(name, value)
         if arguments[0] == "export":
-            shell.state.exported.add(name)
+            shell.state.export(name, is_exported="-n" not in arguments)
     return Outcome()
 
 
@@ -360,6 +235,26 @@ def _shopt(shell: Shell, arguments: list[str]) -> Outcome:
     elif names == ["extglob"]:
         return Outcome(shell.state.options.get("extglob", False))
     return Outcome()
+
+
+def _alias(shell: Shell, arguments: list[str]) -> Outcome:
+    names = {word.partition("=")[0] for word in arguments[1:] if "=" in word}
+    shell.state.aliases |= names
+    return Outcome() if names else _writes(shell, arguments)
+
+
+def _unalias(shell: Shell, arguments: list[str]) -> Outcome:
+    shell.state.aliases -= shell.state.aliases if "-a" in arguments else set(arguments[1:])
+    return Outcome()
+
+
+def refuse_alias(shell: Shell, name: str, line: int) -> None:
+    """Refuse a call of an alias where the shell follows aliases, or may; which it knew when it read a line is open."""
+    if name in shell.state.aliases and shell.state.options.get("expand_aliases", False) is not False:
+        raise UserError(
+            f"line {line} calls the alias `{name}`, and aliases are not read; write what it stands for in its place",
+            code="alias-not-read",
+        )
 
 
 def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
@@ -498,8 +393,9 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "expr": _computed(_expression),
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
+    "alias": _alias, "unalias": _unalias,
     "unset": _unset, "export": _export, "declare": _export, "local": _export, "readonly": _export, "typeset": _export,
-    "xargs": _appends, "parallel": _multiplies,
+    "env": in_environment, "xargs": _appends, "parallel": _multiplies,
     "exec": _exec, "trap": _trap, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
     **dict.fromkeys(

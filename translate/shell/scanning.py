@@ -10,6 +10,8 @@ from system.errors import UserError
 
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
+_CASE_SIGN, _CASE_IN, _CASE_END = re.compile(r";;&?|;&"), re.compile(r"\s+in(?=\s)"), re.compile(r"esac\b")
+_COMMAND_BEFORE = re.compile(r"(?:\A|[;&|(){}!\n`]|\b(?:do|then|else|elif|if|while|until))[ \t]*\Z")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
 
 
@@ -68,6 +70,8 @@ def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
         elif has_commands and (heredoc := _heredoc(text, position)):
             heredocs.append(heredoc)
             position = heredoc.end
+        elif has_commands and (pattern_end := _pattern_end(text, position)):
+            position = pattern_end
         elif has_commands and letter == "\n" and heredocs:
             position += 1
             for heredoc in heredocs:
@@ -240,8 +244,37 @@ def _sum_end(text: str, position: int) -> int:
     return end + 1 if end and text.startswith(")", end) else 0
 
 
+def _pattern_end(text: str, position: int) -> int:
+    """The position after the pattern of a `case`, with its bracket, where `case … in` or `;;` begins; else 0."""
+    start = _before_pattern(text, position)
+    while start and (text[start : start + 1].isspace() or _begins_comment(text, start)):
+        start = _line_end(text, start) if text[start] == "#" else start + 1
+    if not start or _CASE_END.match(text, start):
+        return start
+    end = start + text.startswith("(", start)
+    while end < len(text) and text[end] != ")":
+        end = group_end(text, end) or piece_end(text, end)
+    return end + 1
+
+
+def _before_pattern(text: str, position: int) -> int:
+    """The position after the `case … in` or `;;` that begins here; 0 where none does."""
+    if text[position] == ";":
+        match = _CASE_SIGN.match(text, position)
+        return match.end() if match else 0
+    if not text.startswith("case", position) or not _COMMAND_BEFORE.search(text, max(0, position - 20), position):
+        return 0
+    end = position + len("case")
+    while end < len(text) and text[end].isspace():
+        end += 1
+    while end < len(text) and not text[end].isspace():
+        end = piece_end(text, end)
+    match = _CASE_IN.match(text, end)
+    return match.end() if match else 0
+
+
 def _begins_comment(text: str, position: int) -> bool:
-    return text[position] == "#" and (position == 0 or text[position - 1] in " \t\n;&|(")
+    return text[position : position + 1] == "#" and (position == 0 or text[position - 1] in " \t\n;&|(")
 
 
 def _line_end(text: str, position: int) -> int:

@@ -112,6 +112,7 @@ class State:
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
     causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
     options: dict[str, Decision] = field(default_factory=dict)  # of shopt, by name
+    aliases: set[str] = field(default_factory=set)
     traps: tuple[str, ...] = ("",)  # what may run at the end of the shell
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
 
@@ -124,7 +125,7 @@ class State:
             self, variables=variables, exported=set(self.exported), functions=dict(self.functions),
             positional=None if self.positional is None else list(self.positional), files=dict(self.files),
             causes=dict(self.causes), references=dict(self.references), kinds=dict(self.kinds),
-            options=dict(self.options),
+            options=dict(self.options), aliases=set(self.aliases),
             hidden=None if self.hidden is None else dict(self.hidden),
         )  # fmt: skip
 
@@ -138,6 +139,7 @@ class State:
         self.positional, self.files, self.causes = other.positional, other.files, other.causes
         self.references, self.hidden, self.ended = other.references, other.hidden, other.ended
         self.kinds, self.options, self.traps = other.kinds, other.options, other.traps
+        self.aliases = other.aliases
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable; what the reader says of it counts where the script's own value is unknown."""
@@ -183,6 +185,13 @@ class State:
             self.variables[name] = unknown(f"${name}")
         else:
             self.references[name] = target
+
+    def export(self, name: str, is_exported: bool = True) -> None:
+        """Have the environment of programs have a variable, or no longer."""
+        if is_exported:
+            self.exported.add(name)
+        else:
+            self.exported.discard(name)
 
     def unset(self, name: str, number: Callable[[str], int | None]) -> None:
         """Forget a variable, or an element of an array, whose others keep their numbers."""
@@ -237,6 +246,7 @@ class State:
                 self.variables[name] = self._undecided(name, mine, theirs)
                 self.causes[name] = [*one.causes.get(name, []), *other.causes.get(name, []), *names]
         self.exported |= other.exported
+        self.aliases |= other.aliases
         self.kinds = other.kinds | self.kinds
         for name in {*one.options, *other.options}:
             is_on = one.options.get(name, False)

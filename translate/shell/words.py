@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from system.errors import UserError
 from translate.shell.scanning import bracket_end, piece_end
-from translate.shell.values import WHITESPACE, is_unknown, pieces
+from translate.shell.values import WHITESPACE, is_unknown, pieces, unknown
 
 _SEQUENCE = re.compile(r"([-+]?\d+|[A-Za-z])\.\.([-+]?\d+|[A-Za-z])(?:\.\.([-+]?\d+))?", re.ASCII)
 _MOST_BRACES = 10_000
@@ -16,7 +16,9 @@ _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\+?=)?")
 _QUOTED = r"""\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\."""
 
 
-_SIGNS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "\\": "\\"}
+_SIGNS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+          "\\": "\\"}  # fmt: skip
+_HEX = r"x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}"
 
 
 def unescaped(text: str, octal: str = "[0-7]{1,3}", signs: str = "'\"?") -> str:
@@ -29,11 +31,14 @@ def unescaped(text: str, octal: str = "[0-7]{1,3}", signs: str = "'\"?") -> str:
     """
 
     def character(match: re.Match[str]) -> str:
-        digits, base = (match[1], 16) if match[1] else (match[2], 8)
-        code = int(digits or "0", base) if digits else ord(_SIGNS.get(match[3], match[3]))
-        return chr(code) if code < 128 and (digits or match[3] in {*_SIGNS, *signs}) else match[0]
+        if match[3]:
+            return "\x7f" if match[3] == "?" else chr(ord(match[3].upper()) & 31)
+        if match[4]:
+            return _SIGNS.get(match[4], match[4]) if match[4] in {*_SIGNS, *signs} else match[0]
+        code = int(match[1][1:], 16) if match[1] else int(match[2], 8)
+        return chr(code) if code < 128 else unknown(match[0])  # which sign it is depends on the locale
 
-    return re.sub(rf"\\(?:x([0-9a-fA-F]{{1,2}})|({octal})|(.))", character, text, flags=re.DOTALL)
+    return re.sub(rf"\\(?:({_HEX})|({octal})|c([^\\'])|(.))", character, text, flags=re.DOTALL)
 
 
 class Fields:
@@ -41,21 +46,25 @@ class Fields:
 
     def __init__(self) -> None:
         """None yet."""
-        self.fields: list[str] = []
+        self._parts: list[list[str]] = []
         self.open = False  # whether the last field goes on
+
+    @property
+    def fields(self) -> list[str]:
+        """Those that there are."""
+        return ["".join(parts) for parts in self._parts]
 
     def add(self, text: str) -> None:
         """Go on with the last field, or begin one."""
-        if self.open:
-            self.fields[-1] += text
-        else:
-            self.fields.append(text)
+        if not self.open:
+            self._parts.append([])
+        self._parts[-1].append(text)
         self.open = True
 
-    def split(self, text: str, separators: str) -> None:
+    def split(self, text: str, separators: str | None) -> None:
         """The same with what stands in no quotes: a separator ends a field, an unknown part does not."""
         for piece in pieces(text):
-            if is_unknown(piece):
+            if separators is None or is_unknown(piece):
                 self.add(piece)
                 continue
             for number, word in enumerate(split_words(piece, separators)):
