@@ -440,6 +440,15 @@ def test_settings_that_train_something_else_are_never_of_the_machine_alone() -> 
 
 @pytest.mark.parametrize(
     "before",
+    ["conda run -n verl --no-capture-output ", "uv run ", 'eval "$(conda shell.bash hook)"\nconda activate verl\n'],
+)
+def test_a_program_that_starts_another_may_start_a_training(before: str) -> None:
+    command = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=4"
+    assert "--num_generations 4" in printed_page(f"{before}{command} data.train_batch_size=64", "verl", "trl")
+
+
+@pytest.mark.parametrize(
+    "before",
     ["pkill -f verl.trainer.main_ppo", "ps aux | grep main_ppo.py", "kill $(pgrep -f main_ppo)", "which main_ppo.py",
      "killall main_ppo.py || true",
      "sed -i s/a/b/ verl/trainer/main_ppo.py", "[ -f main_ppo.py ] && md5sum main_ppo.py"],

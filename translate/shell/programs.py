@@ -403,7 +403,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
         _succeeds,
     ),
     **dict.fromkeys(
-        ("ls", "tail", "head", "conda", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep",
+        ("ls", "tail", "head", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep",
          "module", "ulimit", "umask", "pushd", "popd", "hash"),
         _writes,
     ),
