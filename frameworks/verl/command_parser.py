@@ -283,7 +283,7 @@ def _read_optimizer(reading: Reading, ppo: bool) -> None:
     reading.note_schedules(schedules, "lr_scheduler_type", "min_lr_ratio")
     reading.note_betas(f"{POLICY}.optim.betas", "critic.optim.betas" if ppo else None)
     if steps:
-        reading.note("steps", steps, "trainer.total_training_steps")
+        reading.note("steps", steps, "trainer.total_training_steps", "trainer.total_epochs")
         reason = "the steps count here; verl ends after these epochs, too, if they come first"
         reading.reasons["trainer.total_epochs"] = reason
     else:
