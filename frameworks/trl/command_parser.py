@@ -13,25 +13,19 @@ from frameworks import command_parser
 from frameworks.command_parser import EXPORTED, ScriptCommand
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
+from frameworks.trl import batch_reading, launchers, typed_values
 from frameworks.trl import command as trl
-from frameworks.trl import launchers, typed_values
-from frameworks.trl.launchers import MACHINES, OF_ACCELERATE, OF_LAUNCHER, PROCESSES
+from frameworks.trl.launchers import OF_ACCELERATE, OF_LAUNCHER, PROCESSES
 from frameworks.trl.typed_values import Option
 from system.errors import UserError
 from system.yaml_files import read_yaml
 
 YAML = (".yaml", ".yml")
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
-ZERO_STAGE = f"{OF_ACCELERATE}zero_stage"
 SCALES = {"group": "group", "batch": "batch", "none": "none", True: "group", False: "none"}
 COUNTED_FIRST = ("evaluation_strategy", "vllm_importance_sampling_cap")  # of earlier names, before today's
-BATCH: tuple[str, ...] = (
-    "num_generations", "per_device_train_batch_size", "gradient_accumulation_steps", "steps_per_generation",
-    "generation_batch_size", PROCESSES,
-)  # fmt: skip
-GENERATION = ("steps_per_generation", "generation_batch_size")
-WITH_END = ("cosine_with_min_lr", "cosine_warmup_with_min_lr")  # schedules that are told where they end
-STEADY = ("constant", "constant_with_warmup")  # schedules that are told nothing
+WITH_END = ("cosine_with_min_lr", "cosine_warmup_with_min_lr")  # schedules whose settings say where they end
+STEADY = ("constant", "constant_with_warmup")  # schedules without settings
 ENDS = ("min_lr", "min_lr_rate")
 CHANGED = ("more.adam_beta1", "more.adam_epsilon")
 SAPO = {f"more.sapo_temperature_{sign}": f"sapo_temperature_{sign}" for sign in ("pos", "neg")}
@@ -128,7 +122,7 @@ class TRLCommandParser(command_parser.CommandParser):
         for key, flag in trl.FLAGS.items():
             if key.startswith(SIMPLE):
                 reading.note(key, reading.get(flag), flag)
-        _read_batch(reading)
+        batch_reading.read(reading)
         _read_objective(reading)
         _read_sampling(reading)
         if reading.get("use_peft"):
@@ -181,95 +175,13 @@ class TRLCommandParser(command_parser.CommandParser):
         return ["accelerate", "launch", *trl.accelerate_options(run, stage), "-m", "trl.scripts.grpo"]
 
 
-def _processes(reading: Reading) -> Any:
-    """How many train; raises UserError where only the machine knows."""
-    count = reading.stated.get(PROCESSES)
-    if launchers.is_of_the_machine(count):
-        raise UserError(
-            f"the text does not decide how many processes train ({count}); add --gpus", code="open-process-count"
-        )
-    return reading.number(PROCESSES)
-
-
-def _generation(reading: Reading, at_once: int, accumulated: int) -> int:
-    """Completions that are sampled at once.
-
-    Args:
-        reading: of a text.
-        at_once: completions of a forward pass, of all processes.
-        accumulated: forward passes of an update.
-
-    Raises:
-        UserError: the text says it twice, or TRL refuses the number.
-    """
-    size, passes = reading.number("generation_batch_size"), reading.number("steps_per_generation")
-    if size is not None and passes is not None:
-        raise UserError(
-            "generation_batch_size and steps_per_generation say the same, and TRL refuses both together; remove one",
-            code="settings-conflict",
-        )
-    if size is None:
-        size = at_once * (accumulated if passes is None else passes)
-    elif not at_once or size % at_once:
-        raise UserError(
-            f"generation_batch_size is {size:g}, no multiple of the {at_once:g} completions of a forward pass; correct "
-            "it, or say with --gpus how many GPUs train",
-            code="batch-does-not-divide",
-        )
-    return int(size)
-
-
-def _read_batch(reading: Reading) -> None:
-    """Completions per device, times devices, times steps: those of an update and of a step.
-
-    An update that is larger than a generation accumulates several, so it is the step.
-    """
-    each, accumulated = (reading.number(name) for name in BATCH[1:3])
-    processes, group = _processes(reading), reading.number("num_generations")
-    at_once, iterations = each * processes, reading.number("num_iterations")
-    generation, update = _generation(reading, at_once, accumulated), at_once * accumulated
-    reading.check_batch(group, BATCH, generation=generation, update=update)
-    step, settings = max(generation, update), BATCH
-    if generation % update and (update % generation or iterations > 1):
-        step, settings = update, tuple(name for name in BATCH if name not in GENERATION)
-        reading.reasons |= dict.fromkeys(
-            GENERATION,
-            f"an update takes {accumulated} forward passes, and a generation is of {generation // at_once}, each used "
-            f"{iterations} times; here each step samples what one update takes",
-        )
-    reading.note_batch(step, update, group, settings)
-    serving = reading.get("use_vllm") and reading.get("vllm_mode") == "server"
-    reading.note("hardware.gpus", 0 if reading.get("use_cpu") else processes + bool(serving), PROCESSES)
-    reading.note("hardware.nodes", reading.number(MACHINES), MACHINES)
-    stage = reading.get(ZERO_STAGE)
-    reading.note("hardware.sharding", f"zero{stage}" if stage in (2, 3) else None, ZERO_STAGE)
-    updates = step // update * reading.number("num_iterations")
-    steps, warmup = reading.number("max_steps"), reading.number("warmup_steps")
-    if steps and steps > 0:
-        reading.note("steps", -(-steps // updates), "max_steps")
-        reading.idle["num_train_epochs"] = "it has no effect with max_steps"
-    else:
-        reading.note("epochs", reading.get("num_train_epochs"), "num_train_epochs")
-        reading.idle["max_steps"] = "below 1 the epochs count"
-    if reading.get("lr_scheduler_type") == "constant":  # transformers has no warm-up with it
-        reading.note("optimizer.warmup_ratio", 0.0, "lr_scheduler_type")
-        reading.idle["warmup_steps"] = "it has no effect with a constant schedule"
-    elif warmup < 1 or "steps" in reading.common:
-        reading.note("optimizer.warmup_ratio", warmup if warmup < 1 else warmup / steps, "warmup_steps")
-    else:
-        reading.note("more.warmup_steps", warmup / updates, "warmup_steps")
-    every = reading.number("save_steps") if "save_steps" in reading.stated else 0
-    if every >= 1:
-        reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
-
-
 def _rounded(value: float) -> float:
     """A calculated number without the last digits, where 1.28 - 1 is not 0.28."""
     return float(f"{value:.15g}")
 
 
 def _read_schedule(reading: Reading) -> None:
-    """What a schedule is told besides its length and its warm-up."""
+    """The settings of a schedule besides its length and its warm-up."""
     name, schedule = "lr_scheduler_kwargs", reading.get("lr_scheduler_type")
     stated = reading.get(name)
     options = {part: value for part, value in typed_values.mapping(name, stated).items() if value is not None}

@@ -220,7 +220,7 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          "tau_pos=2.0, because OpenRLHF 0.11.2 has no setting for it"),
         ("trl", "verl", TRL + "--loss_type luspo --importance_sampling_level sequence", {},
          "importance_sampling_level=sequence: policy loss by name: verl has ppo, "),
-        # TRL's cispo is told the largest ratio, and verl how far it is above 1.
+        # TRL's epsilon_high is cispo's largest ratio itself; verl's clip_ratio_high is that ratio less 1.
         ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 0.28",
          {f"{ACTOR}.clip_ratio_low": 1.0, f"{ACTOR}.clip_ratio_high": -0.72}, ""),
         ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 1.28", {f"{ACTOR}.clip_ratio_high": 0.28}, ""),
