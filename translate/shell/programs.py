@@ -249,7 +249,7 @@ def _unalias(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def refuse_alias(shell: Shell, name: str, line: int) -> None:
-    """Refuse a call of an alias where the shell follows aliases, or may; which it knew when it read a line is open."""
+    """Refuse a call of an alias where the shell follows aliases, or may: it does not follow one of the same line."""
     if name in shell.state.aliases and shell.state.options.get("expand_aliases", False) is not False:
         raise UserError(
             f"line {line} calls the alias `{name}`, and aliases are not read; write what it stands for in its place",
