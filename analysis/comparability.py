@@ -76,13 +76,8 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
         second: the other one, called the checkpoint.
         accepted: what may differ, of ACCEPTABLE.
     """
-    problems = [set(side.samples["problem_id"].unique()) for side in (first, second)]
-    if problems[0] != problems[1] and any(parts := [subsets.label(side.settings) for side in (first, second)]):
-        one, two = (part or "whole" for part in parts)
-        return [f"the baseline has the {one} problems, the checkpoint the {two}: evaluate both with the same limit"]
-    if problems[0] != problems[1]:
-        only = [len(problems[0] - problems[1]), len(problems[1] - problems[0])]
-        return [f"different problems: {only[0]} only of the baseline, {only[1]} only of the checkpoint"]
+    if reason := _different_problems(first, second):
+        return [reason]
     reasons = []
     for column, plural in (("gold", "gold answers"), ("prompt", "prompts")):
         if column not in accepted and (count := _count_unequal(first.samples, second.samples, column)):
@@ -93,6 +88,18 @@ def differences(first: Result, second: Result, accepted: Collection[str] = ()) -
         if column not in accepted and one != two and not both_imported:  # then no side recorded its protocol
             reasons.append(f"different {column}: {one or 'none'} and {two or 'none'}")
     return list(dict.fromkeys(reasons + _recorded_differences(first.settings, second.settings, accepted)))
+
+
+def _different_problems(first: Result, second: Result) -> str:
+    """Which problems only one side has, in words; empty if both have the same."""
+    one, two = (set(side.samples["problem_id"].unique()) for side in (first, second))
+    if one == two:
+        return ""
+    parts = [f" ({part})" if (part := subsets.label(side.settings)) else "" for side in (first, second)]
+    sizes = f"the baseline has {len(one):,}{parts[0]}, the checkpoint {len(two):,}{parts[1]}"
+    if not one & two:
+        return f"the sides share no problem: {sizes}"
+    return f"different problems: {sizes}, and {len(one & two):,} are on both sides"
 
 
 def _recorded_differences(first: Mapping[str, Any], second: Mapping[str, Any], accepted: Collection[str]) -> list[str]:

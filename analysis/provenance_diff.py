@@ -1,7 +1,7 @@
 """Why did this number change? Compare two results: their samples, and the records of how they were made.
 
-    crosszero why results/demo/runs/openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
-    crosszero why FIRST SECOND --step 40 --benchmark math500
+    crosszero why openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
+    crosszero why FIRST/step-40 SECOND/step-40 --benchmark math500
 
 Prints every score that both have, with the difference and how much of it comes from other completions and how much from
 other verdicts on the same completions. Then prints the differences between the provenance records: code, versions,
@@ -10,6 +10,7 @@ prompts and decoding, grader, data.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,15 +21,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from analysis import comparability
+from analysis.artefacts.describe import find_result
 from analysis.load_results import load_results
 from analysis.pages.table_texts import percent, points
 from analysis.provenance_summary import flat
 from analysis.results import RunResults
+from contracts.paths import ResultsFolder
+from contracts.run_file import SCALES
 from contracts.steps import folder as step_folder
 from eval import statistics
 from eval.statistics import Estimate
 from system.command_line import argument_parser
-from system.errors import UserError, run_command
+from system.errors import ROOT, UserError, run_command
 from system.text_safety import visible
 
 # Outcomes are no cause, and the record of the scores repeats those of the graded samples.
@@ -75,8 +79,10 @@ class ScoreDifference:
 
 
 def load_run_folder(folder: Path) -> RunResults:
-    """The run in a folder results/<scale>/runs/<name>."""
+    """The run in a folder results/<scale>/runs/<name>, or of a checkpoint below it."""
     parts = folder.resolve().parts
+    if trained := [number for number, part in enumerate(parts) if part.startswith("seed-")]:
+        parts = parts[: trained[-1] + 1]
     if "runs" not in parts:
         raise UserError(
             f"{folder} should be the folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>",
@@ -162,8 +168,10 @@ def _setting_differences(first: RunResults, second: RunResults, record_path: str
         {name: value.replace(run.name, "<run>") for name, value in flat(run.provenance[record_path])}
         for run in (first, second)
     )
+    scales = {run.provenance[record_path].get("scale") for run in (first, second)}
+    ignored = (*IGNORED, *(f"run_file.{scale}." for scale in SCALES if scale not in scales))
     pairs = {name: (one.get(name, "not recorded"), two.get(name, "not recorded")) for name in sorted({**one, **two})}
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and not name.startswith(IGNORED)}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1] and not name.startswith(ignored)}
 
 
 def provenance_differences(
@@ -238,17 +246,24 @@ def provenance_diff(
         for s in first.steps
         if name in second.benchmarks and s in second.steps and benchmark in (None, name) and step in (None, s)
     ]
+    steps, benchmarks = {score.step for score in scores}, {score.benchmark for score in scores}
     if not scores:
         raise UserError(
-            f"{first.name} and {second.name} should have a score in common, but there is none"
+            "the two runs should have a score in common"
             + (f" at step {step}" if step is not None else "")
-            + (f" on {benchmark}" if benchmark else ""),
+            + (f" on {benchmark}" if benchmark else "")
+            + "".join(
+                f"{joint} {run.name} has {', '.join(run.benchmarks)} at step {', '.join(map(str, run.steps))}"
+                for joint, run in ((", but", first), (" and", second))
+            ),
             code="no-common-score", step=step, benchmark=benchmark,
         )  # fmt: skip
     lines = [f"first:  {first.name}", f"second: {second.name}", "", "Scores"]
     for score in sorted(scores, key=lambda score: -abs(score.second - score.first)):
         lines += explanation_lines(score)
-    steps, benchmarks = {score.step for score in scores}, {score.benchmark for score in scores}
+    for which, run in (("first", first), ("second", second)):
+        if step is None and (alone := [number for number in run.steps if number not in steps]):
+            lines.append(f"only the {which} has step {', '.join(map(str, alone))}")
     differences = provenance_differences(first, second, steps, benchmarks)
     lines += ["", "Provenance differs in" if differences else "Their provenance records are the same."]
     for topic, texts in differences.items():
@@ -261,13 +276,23 @@ def provenance_diff(
 def main() -> None:
     """Command line."""
     parser = argument_parser(__doc__)
-    parser.add_argument("first", type=Path, help="folder of a run, results/<scale>/runs/<recipe>/<run>/seed-<n>")
-    parser.add_argument("second", type=Path, help="folder of the run to compare it with")
+    parser.add_argument("first", help="a run, <recipe>/<run>/seed-<n>, or its folder; with /step-<n>, that checkpoint")
+    parser.add_argument("second", help="the run to compare it with")
     parser.add_argument("--step", type=int, help="only this checkpoint")
     parser.add_argument("--benchmark", help="only this benchmark")
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "demo", help="folder of runs that are named")
     arguments = parser.parse_args()
-    first, second = load_run_folder(arguments.first), load_run_folder(arguments.second)
-    print(provenance_diff(first, second, arguments.step, arguments.benchmark), end="")
+    folders = [find_result(name, ResultsFolder(arguments.results)) for name in (arguments.first, arguments.second)]
+    named = {int(match[1]) for folder in folders if (match := re.search(r"/step-(\d+)\b", str(folder)))}
+    steps = named | ({arguments.step} if arguments.step is not None else set())
+    if len(steps) > 1:
+        raise UserError(
+            f"one step of two runs is compared here, not {' and '.join(map(str, sorted(steps)))}: is one checkpoint "
+            f"better than the other? crosszero compare {arguments.first} {arguments.second}",
+            code="several-steps", steps=sorted(steps),
+        )  # fmt: skip
+    first, second = map(load_run_folder, folders)
+    print(provenance_diff(first, second, steps.pop() if steps else None, arguments.benchmark), end="")
 
 
 if __name__ == "__main__":

@@ -78,11 +78,12 @@ class Comparing(model_options.BenchmarksCommand):
     "--paired-seeds", is_flag=True, default=None, help="Of recipes: runs of one seed are compared with each other."
 )
 @click.option("--extraction", type=click.Choice([*RULES]), help="Of generations: as in crosszero grade.")
+@grade_command.map_option
 @graph.workflow_options
 @model_options.model_options
 def command(
     names: tuple[str, ...], settings: dict[str, str], options: list[str],
-    extraction: str | None, **wanted: Any,
+    extraction: str | None, fields: dict[str, str], **wanted: Any,
 ) -> None:  # fmt: skip
     """Is B better than A, worse, or can it not be told?
 
@@ -105,9 +106,14 @@ def command(
     error.
     """
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
+    from eval import benchmark
+    from eval.importers.import_samples import parse_mapping
 
     configuration = grade_command.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
-    grading = grade_command.request((), configuration, extraction=extraction)
+    benchmarks = configuration.get("benchmarks") or ()
+    benchmark.check_names(benchmarks)
+    parse_mapping(",".join(f"{column}={field}" for column, field in fields.items()), needed=())
+    grading = grade_command.request((), configuration, extraction=extraction, mapping=fields)
     sides = [[recognise_side(name, grading.results) for name in part] for part in two_sides(names)]
     for title, part in zip("AB", sides, strict=True):
         click.echo(f"{title}: {', '.join(f'{side.typed} ({side.kind})' for side in part)}")
@@ -117,8 +123,8 @@ def command(
     check_limit(configuration, kinds)
     recipes = sides[0][0].kind == TRAININGS or max(map(len, sides)) > 1
     check_options(wanted, recipes, "sequential" in settings)
-    sides = graded_sides(sides, grading, configuration.get("benchmarks") or ())
-    wanted |= {"benchmarks": tuple(configuration.get("benchmarks") or ())}
+    sides = graded_sides(sides, grading, benchmarks)
+    wanted |= {"benchmarks": tuple(benchmarks)}
     if sides[0][0].kind == TRAININGS:
         sys.exit(compare_runs(sides, grading.results, settings, options, wanted))
     if max(map(len, sides)) > 1:
@@ -182,10 +188,13 @@ def graded_sides(
         benchmarks: those that are compared; one decides where the questions do not.
     """
     from analysis.compare_checkpoints.recognise_side import GENERATIONS, GRADED
+    from eval.importers.recognise_file import read_all
 
     requests = {
         side: replace(grading, files=(side.name,)) for part in sides for side in part if side.kind == GENERATIONS
     }
+    for request in list(requests.values())[1:]:  # what the last file lacks is said before the first one is graded
+        read_all(request.files, request.mapping)
     graded = {side: graded_request(request, benchmarks) for side, request in requests.items()}
     rules = {result.extraction for result in graded.values()} - {"none"}
     if len(rules) == 1 and grading.extraction is None:
@@ -207,15 +216,20 @@ def graded_sides(
 
 
 def graded_request(request: Request, benchmarks: Sequence[str]) -> GradedGenerations:
-    """The generations, graded; as the one benchmark that is named, where their questions do not say which it is."""
+    """The generations, graded; as of the one benchmark that is named, unless some of them are of others."""
     from eval.grade_generations import grade_generations
 
-    try:
+    if len(benchmarks) != 1:
         return grade_generations(request)
-    except UserError as error:
-        if len(benchmarks) != 1 or error.code not in ("ambiguous-benchmark", "benchmark-not-recognised"):
-            raise
+    try:
         return grade_generations(replace(request, benchmark=benchmarks[0]))
+    except UserError as error:
+        if not error.facts.get("matched"):
+            raise
+        try:
+            return grade_generations(request)
+        except UserError:
+            raise error from None
 
 
 def compare_pair(
@@ -251,11 +265,17 @@ def compare_pair(
         if not (folder / "comparison.json").is_file():  # a dry run
             return 0
         status = program.main(["show", str(folder / "comparison.json")])
-    if status == exit_status.NOT_COMPARABLE:
+    if status == exit_status.NOT_COMPARABLE and _is_acceptable(folder / "comparison.json"):
         click.echo("\nWhat may differ all the same is named with --accept: prompt, protocol, grader, subset.")
     if status != exit_status.ERROR:
         click.echo(f"\npage:   {folder / 'index.html'}")
     return status
+
+
+def _is_acceptable(comparison: Path) -> bool:
+    """Whether the sides differ in how they were made, and not in that one has no samples."""
+    lines = json.loads(comparison.read_text(encoding="utf-8"))["lines"]
+    return any(reason.startswith("different ") for line in lines for reason in line["reasons"])
 
 
 def compare_trainings(sides: list[list[RecognisedSide]], results: ResultsFolder, wanted: Mapping[str, Any]) -> int:

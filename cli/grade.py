@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from eval.grade_generations import GradedGenerations, Request
 
 
+map_option = click.option(
+    "--map", "fields", multiple=True, callback=graph.key_values, metavar="COLUMN=FIELD",
+    help="Of a plain table: which field holds completion, question, gold, right, …; a.b is field b of a.",
+)  # fmt: skip
+
+
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE…", shell_complete=graph.complete_files)
 @click.option("--benchmark", metavar="NAME", help="The benchmark; without it, it is recognised by the questions.")
@@ -27,10 +33,7 @@ if TYPE_CHECKING:
     "--extraction", type=click.Choice([*RULES]),
     help="Where to look for an answer without a box; without it, chosen by the completions.",
 )  # fmt: skip
-@click.option(
-    "--map", "fields", multiple=True, callback=graph.key_values, metavar="COLUMN=FIELD",
-    help="Of a plain table: which field holds completion, question, gold, right, …; a.b is field b of a.",
-)  # fmt: skip
+@map_option
 @click.option("--allow-missing", is_flag=True, help="Leave out generations of questions that are not recognised.")
 @click.option("--run", "name", metavar="NAME", help="Name of the results, imported/NAME (default: by the files).")
 @click.option("--data-mirror", type=graph.FOLDER, metavar="FOLDER", help="Read data sets from here instead of the hub.")

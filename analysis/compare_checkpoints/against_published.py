@@ -155,7 +155,9 @@ def _benchmark_result(
 
 def _obstacles(checkpoint: GradedCheckpoint, row: PublishedBaseline, name: str, accepted: Collection[str]) -> list[str]:
     """Why a benchmark cannot be compared."""
-    if obstacles := graded_checkpoint.obstacles_of_side(checkpoint, name, accepted, graded_checkpoint.UNGRADABLE):
+    if obstacles := graded_checkpoint.obstacles_of_side(
+        checkpoint, name, {*accepted, graded_checkpoint.SUBSET}, graded_checkpoint.UNGRADABLE
+    ):
         return obstacles
     if part := subsets.label(checkpoint.settings[name]):
         return [f"the source has the whole benchmark, and these are the {part} problems"]
@@ -210,7 +212,6 @@ def compare(
     ]
     if any(line.difference and line.repeats[0] is None for line in lines):
         notes.append("the source does not state its repeats: its error is taken as that of one sample per problem")
-    notes += graded_checkpoint.note_of_accepted(accepted)
     return Comparison(
         checkpoint.name, row.name, False, alpha, margin, overall_verdict(lines), tuple(lines), (), tuple(notes)
     )

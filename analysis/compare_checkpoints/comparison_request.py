@@ -238,7 +238,8 @@ class ComparisonRequest:
         side = self.side(key)
         if side.kind not in ("stored", "folder", "hub"):
             raise UserError(
-                f"{key}={side.name} is no model: name a model's folder, a hub id or a stored checkpoint"
+                f"{side.name} is no model's folder, which has config.json, weights and tokenizer: name one, a hub id "
+                "or a stored checkpoint, or convert what a trainer has left (crosszero convert)"
                 + checkpoint_formats.hint_inside(Path(side.name)),
                 code="not-a-model", key=key, kind=side.kind,
             )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from eval.score import check_complete, read_graded
 from system.errors import UserError
 from tasks import dataset_specs
 
-ACCEPTABLE = (*comparability.ACCEPTABLE, "subset")  # what may differ, or be missing, if the user accepts it
+SUBSET = "subset"
+ACCEPTABLE = (*comparability.ACCEPTABLE, SUBSET)  # what may differ, or be missing, if the user accepts it
 UNGRADABLE = 0.05  # largest share of ungradable completions that is compared
 
 
@@ -151,6 +152,28 @@ def _sampled_repeats(graded: pd.DataFrame, count: int) -> pd.DataFrame:
     return sample
 
 
+def on_shared_problems(sides: Sequence[GradedCheckpoint], accepted: Collection[str]) -> list[GradedCheckpoint]:
+    """All sides with those problems alone that each has, where a subset is accepted; else as they are.
+
+    Golds and prompts of these are compared one by one, so that their records say no hash of all problems.
+    """
+    shared = list(sides)
+    for name in set.intersection(*(set(side.tables) for side in sides)) if SUBSET in accepted else ():
+        ids = [frozenset(side.tables[name]["problem_id"]) for side in sides]
+        if (problems := frozenset.intersection(*ids)) and len(set(ids)) > 1:
+            whole = published_sizes().get(name, len(frozenset.union(*ids)))
+            shared = [_with_problems(side, name, problems, whole) for side in shared]
+    return shared
+
+
+def _with_problems(side: GradedCheckpoint, name: str, problems: Collection[str], whole: int) -> GradedCheckpoint:
+    table = side.tables[name]
+    settings = {key: None if key.endswith("_sha256") else value for key, value in side.settings[name].items()}
+    settings["subset"] = {"size": len(problems), "whole": whole, "chosen": "all sides have them"}
+    part = table[table["problem_id"].isin(problems)].reset_index(drop=True)
+    return replace(side, tables=side.tables | {name: part}, settings=side.settings | {name: settings})
+
+
 def with_same_completions(
     checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]
 ) -> list[str]:
@@ -178,7 +201,7 @@ def obstacles_of_side(
     for column, plural in (("run", "runs"), ("step", "checkpoints")):
         if len(mixed := graded[column].dropna().unique()) > 1:
             obstacles.append(f"the samples of {side.name} are of several {plural}: {', '.join(map(str, mixed[:5]))}")
-    if "subset" not in accepted and not side.settings[benchmark].get("subset") and benchmark in published_sizes():
+    if SUBSET not in accepted and not side.settings[benchmark].get("subset") and benchmark in published_sizes():
         problems, published = graded["problem_id"].nunique(), published_sizes()[benchmark]
         if problems != published:
             obstacles.append(f"{side.name} has {problems} of the {published} problems; --accept subset compares these")
@@ -225,11 +248,18 @@ def obstacles(
     return comparability.differences(baseline.result(benchmark), checkpoint.result(benchmark), accepted)
 
 
-def note_of_accepted(accepted: Collection[str]) -> list[str]:
-    """What to say where differences were accepted."""
-    if not accepted:
-        return []
-    return [f"differences in {', '.join(accepted)} were accepted and may explain the difference of the scores"]
+def notes_of_accepted(
+    checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str], accepted: Collection[str]
+) -> list[str]:
+    """Which differences were accepted, on which of the benchmarks that are compared."""
+    names: dict[str, list[str]] = {}
+    for name in benchmarks if accepted else ():
+        for reason in comparability.differences(baseline.result(name), checkpoint.result(name)):
+            names.setdefault(reason, []).append(name)
+    return [
+        f"{', '.join(listed)}: {reason}; this was accepted and may explain the difference of the scores"
+        for reason, listed in names.items()
+    ]
 
 
 def unrecorded(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, benchmarks: Iterable[str]) -> list[str]:

@@ -60,6 +60,7 @@ def compare(
         UserError: no side has samples of one of the benchmarks.
     """
     names = benchmarks_to_compare(checkpoint.tables.keys() | baseline.tables.keys(), benchmarks)
+    checkpoint, baseline = graded_checkpoint.on_shared_problems((checkpoint, baseline), accepted)
     obstacles = {name: graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable) for name in names}
     comparable = [name for name in names if not obstacles[name]]
     tables = {name: same_repeats(baseline.tables[name], checkpoint.tables[name]) for name in comparable}
@@ -97,6 +98,8 @@ def _notes(
     problems: str,
 ) -> list[str]:
     """What a reader has to know beside the verdicts."""
+    if not checkpoint.tables.keys() & baseline.tables.keys():
+        return ["the sides have no benchmark in common: sample both on one (of models with --benchmark NAME)"]
     notes = graded_checkpoint.conditions(checkpoint, answers)
     notes += [*baseline.note_of_quantisation(), *checkpoint.note_of_quantisation()]
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, answers)
@@ -105,7 +108,7 @@ def _notes(
             f"{ALL}: unlike the test, the interval allows for changes on benchmarks where none was observed, so it can "
             "include 0 although the test finds a difference"
         )
-    notes += graded_checkpoint.note_of_accepted(accepted)
+    notes += graded_checkpoint.notes_of_accepted(checkpoint, baseline, answers, accepted)
     if answers and all(np.all(pair.counts == 0) for pair in answers.values()):
         notes.append("every problem has the same accuracy on both sides")
     if same := graded_checkpoint.with_same_completions(checkpoint, baseline, answers):

@@ -118,4 +118,4 @@ def _earlier_looks(result: Comparison, folder: Path | None) -> tuple[dict[str, i
         looks = [dict(look) for look in stored.get("looks") or [_look(stored)]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # none, or not one of this release
         return ()
-    return tuple(look for look in looks if look != _look(result.to_json()))
+    return tuple(look for look in looks if look and look != _look(result.to_json()))

@@ -99,6 +99,7 @@ def compare(
         accepted: what may differ, of graded_checkpoint.ACCEPTABLE.
         ungradable: largest share of ungradable completions on a side.
     """
+    checkpoint, baseline = graded_checkpoint.on_shared_problems((checkpoint, baseline), accepted)
     lines = []
     for name in in_order(names):
         if reasons := graded_checkpoint.obstacles(checkpoint, baseline, name, accepted, ungradable):
@@ -111,7 +112,7 @@ def compare(
     notes = graded_checkpoint.conditions(checkpoint, compared)
     notes += [*baseline.note_of_quantisation(), *checkpoint.note_of_quantisation()]
     notes += graded_checkpoint.unrecorded(checkpoint, baseline, compared)
-    notes += graded_checkpoint.note_of_accepted(accepted)
+    notes += graded_checkpoint.notes_of_accepted(checkpoint, baseline, compared, accepted)
     used = sum(line.n_problems * (line.repeats[0] or 0) for line in lines)
     planned = sum(line.n_problems * rules.most for line in lines)
     if rules.stored:

@@ -115,7 +115,7 @@ def comparable_recipes(
         raise UserError(
             f"each training run should be named once, but {', '.join(repeated)} is named again", code="repeated-name"
         )
-    recipes = [[checkpoints_by_rule(folder, rule) for folder in side] for side in sides]
+    recipes = _on_shared_problems([[checkpoints_by_rule(folder, rule) for folder in side] for side in sides], accepted)
     first = recipes[0][0][-1]
     names = in_order(benchmarks or first.tables)
     for checkpoint in (checkpoint for runs in recipes for run in runs for checkpoint in run):
@@ -131,6 +131,14 @@ def comparable_recipes(
     checkpoints = [checkpoint for runs in recipes for run in runs for checkpoint in run]
     fewest = {name: min(graded_checkpoint.repeats(each.tables[name]) for each in checkpoints) for name in names}
     return [{name: [_graded_run(run, name, fewest[name]) for run in runs] for name in names} for runs in recipes]
+
+
+def _on_shared_problems(
+    recipes: Sequence[Sequence[Sequence[GradedCheckpoint]]], accepted: Sequence[str]
+) -> list[list[list[GradedCheckpoint]]]:
+    every = [checkpoint for runs in recipes for run in runs for checkpoint in run]
+    shared = iter(graded_checkpoint.on_shared_problems(every, accepted))
+    return [[[next(shared) for _ in run] for run in runs] for runs in recipes]
 
 
 def training_seeds(recipe: GradedRecipe) -> list[str]:

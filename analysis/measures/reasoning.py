@@ -71,20 +71,21 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
         most: completions that are checked at most: those of whole problems.
 
     Returns:
-        Columns problem_id, repeat, kind, checkable, lines, fault, and why it is one, in the checker's own words alone;
-        None if the task checks no steps.
+        Columns problem_id, cluster (the problem, where it is none's), repeat, kind, checkable, lines, fault, and why it
+        is one, in the checker's own words alone; None if the task checks no steps.
     """
     if not problems or registry.get(next(iter(problems.values())).task).step_module() is None:
         return None
     rows = []
     for row in _chosen(samples, most).to_dict("records"):
-        problem = problems[str(row["problem_id"])]
+        problem, cluster = problems[str(row["problem_id"])], row.get("cluster")
         step_verdicts = registry.get(problem.task).check_steps(str(row["completion"] or ""), problem) or []
         right, wrong = reasoning_steps.all_right(step_verdicts), reasoning_steps.first_wrong(step_verdicts)
         answer = "right" if row["verdict"] == "correct" else "wrong"
         rows.append(
             {
                 "problem_id": row["problem_id"],
+                "cluster": row["problem_id"] if pd.isna(cluster) else f"cluster {cluster}",
                 "repeat": row["repeat"],
                 "kind": f"{answer}_{'unknown' if right is None else 'right' if right else 'wrong'}",
                 "checkable": sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in step_verdicts),
@@ -97,17 +98,17 @@ def checked(samples: pd.DataFrame, problems: Mapping[str, Problem], most: int = 
 
 
 def share(rows: pd.DataFrame, kinds: Sequence[str], among: Sequence[str] = tuple(KINDS)) -> Estimate | None:
-    """The share of some kinds, with its 95 % interval clustered by problem; None where there is nothing to divide by.
+    """The share of some kinds, with its 95 % interval, clustered as an accuracy's; None if there is nothing to count.
 
     Args:
         rows: as `checked` returns.
         kinds: those counted.
-        among: the kinds that they are a share of. If not all, the interval is that of a ratio, linearised by problem.
+        among: the kinds that they are a share of. If not all, the interval is that of a ratio, linearised by cluster.
     """
     inside = rows[rows["kind"].isin(among)]
     if inside.empty:
         return None
-    grouped = inside["kind"].isin(kinds).groupby(inside["problem_id"])
+    grouped = inside["kind"].isin(kinds).groupby(inside["cluster"])
     return statistics.ratio(np.asarray(grouped.sum(), dtype=float), np.asarray(grouped.size(), dtype=float))
 
 

@@ -224,6 +224,7 @@ def match(
             f"of {lost[0]}; check the benchmark{_advice(rows, problems, by, len(lost))}",
             code="unmatched-generations",
             count=len(lost),
+            matched=len(rows) - len(lost),
         )
     return [
         {**row, "problem_id": problems[index]["problem_id"], "gold": problems[index]["answer"]}

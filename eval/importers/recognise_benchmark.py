@@ -142,14 +142,13 @@ def _unknown_questions(
     rows: Sequence[Row], left: Sequence[int], parts: Mapping[str, Sequence[int]], tables: ProblemTables
 ) -> UserError:
     first = " ".join(str(rows[left[0]].get("question") or rows[left[0]].get("prompt")).split())[:80]
-    known = ", ".join(f"{name} has {len(index)}" for name, index in parts.items()) or "no benchmark here has any"
-    remedy = "leave them out with --allow-missing, or " if parts else ""
-    why = next(iter(tables.missing.values()), "")
-    skipped = f"; the problems of {len(tables.missing)} benchmarks are not here: {why}"
+    known = f" ({', '.join(f'{name} has {len(index)}' for name, index in parts.items())})" if parts else ""
+    remedy = "leave them out with crosszero grade --allow-missing, or " if parts else ""
+    skipped = f"; not looked at, as their data are not here: {', '.join(tables.missing)} (--benchmark NAME says why)"
     return UserError(
-        f"{len(left)} of {len(rows)} generations are of questions that are not recognised, such as {first!r} ({known}"
-        f"{skipped if tables.missing else ''}): {remedy}name the benchmark with --benchmark, or add one "
-        "(CONTRIBUTING.md, Add a benchmark)",
+        f"{len(left)} of {len(rows)} generations are of questions that no benchmark here has, such as {first!r}{known}"
+        f": {remedy}name the benchmark with --benchmark, or add one (CONTRIBUTING.md, Add a benchmark)"
+        f"{skipped if tables.missing else ''}",
         code="unknown-questions",
         count=len(left),
         candidates=list(parts),

@@ -316,7 +316,8 @@ def read_all(names: Sequence[str], mapping: Mapping[str, str] | None = None) -> 
             others.append(source.path)
     if not read:
         raise UserError(
-            f"{', '.join(names)}: none of {len(others)} files is recognised as generations, such as {others[0]}",
+            f"{', '.join(names)} should be generations, a model's folder (config.json, weights and tokenizer) or what "
+            f"crosszero convert takes, but none of its {len(others)} files is one of these, such as {others[0]}",
             code="not-generations",
         )
     examples = {generations.layout: generations.path for generations in read}

@@ -85,11 +85,8 @@ def ratio(counts: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], confi
         sizes: of each cluster, 1 or more.
         confidence: of the interval.
     """
-    n, p = len(counts), float(counts.sum() / sizes.sum())
-    if n < 2:
-        return Estimate(p, 0.0, 1.0)
-    variance = n / (n - 1) * float(((counts - p * sizes) ** 2).sum()) / float(sizes.sum()) ** 2
-    return _wilson(p, variance, n, confidence)
+    share = float(counts.sum() / sizes.sum())
+    return mean_over_problems(share + (counts - share * sizes) / sizes.mean(), confidence)
 
 
 def _wilson(p: float, variance: float, n: int, confidence: float) -> Estimate:

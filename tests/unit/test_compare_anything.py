@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from analysis.compare_checkpoints import recognise_side as sides
 from analysis.compare_checkpoints.recognise_side import check_sides, recognise_side
-from cli import graph
+from cli import grade, graph
 from cli.compare import check_options, two_sides
 from cli.main import crosszero
 from contracts.paths import ResultsFolder
@@ -98,6 +98,43 @@ def test_two_files_of_generations(tmp_path: Path, results: ResultsFolder) -> Non
     rows = [{"question": question, "response": f"\\boxed{{{i}}}"} for i, question in enumerate(QUESTIONS)]
     (plain,) = write(tmp_path / "plain.jsonl", *rows)  # no protocol of generations made elsewhere is known
     assert run(new, plain, "--accept", "subset", "--extraction", "answer-is").exit_code == 0
+
+
+@pytest.mark.slow
+def test_files_of_fields_that_are_named_and_of_a_benchmark_that_is_named(
+    tmp_path: Path,
+    results: ResultsFolder,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    configured = grade.configured()
+    monkeypatch.setattr(grade, "configured", lambda **chosen: configured | chosen)
+    files = [
+        write(tmp_path / name, *({"asked": QUESTIONS[i], "said": f"\\boxed{{{i + wrong}}}"} for i in numbers))[0]
+        for name, numbers, wrong in (("old.jsonl", (0, 1), 1), ("new.jsonl", (1, 2), 0), ("far.jsonl", (2,), 0))
+    ]
+    fields = ["--map", "completion=said", "--map", "question=asked", "--accept", "subset"]
+    assert printed_code(run(*files[:2]).output) == "not-generations"
+    done = run(*files[:2], *fields, "--benchmark", "gsm8k")
+    assert done.exit_code == 0 and "only the 1 of 1319 problems" in done.stdout, done.output
+    done = run(files[0], files[2], *fields)
+    assert done.exit_code == 2 and "share no problem" in done.stdout and "--accept:" not in done.stdout, done.output
+    done = run(*files[:2], *fields, "--benchmark", "gsm8")
+    assert done.exit_code == 3 and printed_code(done.output) == "unknown-name"
+    done = run(*files[:2], *fields, "--benchmark", "aime24")
+    assert done.exit_code == 3 and printed_code(done.output) == "unmatched-generations"
+    (mixed,) = write(
+        tmp_path / "mixed.jsonl", *({"question": q, "response": "1"} for q in (QUESTIONS[0], "What is it?"))
+    )
+    done = run(mixed, mixed, "--accept", "subset", "--benchmark", "gsm8k")
+    assert done.exit_code == 0 and "aime24" not in done.stdout.partition("distinguishable")[2], done.output
+
+
+def test_what_the_second_file_lacks_is_said_before_the_first_is_graded(tmp_path: Path, results: ResultsFolder) -> None:  # noqa: F811
+    (good,) = write(tmp_path / "good.jsonl", qwen_row(0, 0))
+    (bad,) = write(tmp_path / "bad.jsonl", {"question": QUESTIONS[0]})
+    done = run(good, bad)
+    assert done.exit_code == 3 and printed_code(done.output) == "not-generations" and "bad.jsonl" in done.output
+    assert not results.run("imported").path.exists()
 
 
 def test_mistakes_exit_with_3_as_1_and_2_are_verdicts(tmp_path: Path, results: ResultsFolder) -> None:  # noqa: F811

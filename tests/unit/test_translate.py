@@ -209,6 +209,20 @@ def test_a_kl_term_that_earlier_releases_of_verl_had_by_default_is_pointed_out()
     assert {line.setting: line.value for line in translation.lines}["beta"] == 0.001  # the default of kl_loss_coef
 
 
+@pytest.mark.parametrize("source", FRAMEWORKS)
+def test_a_text_without_model_or_data_is_said_to_name_none(source: str) -> None:
+    names = command_parser.load(source).unconverted
+    start, dashes = command_parser.load(source).command, "" if source == "verl" else "--"
+    joint = "=" if source == "verl" else " "
+    for named in itertools.product((True, False), repeat=2):
+        stated = [key for key, is_named in zip(("model", "dataset"), named, strict=True) if is_named]
+        text = " ".join([start, *(f"{dashes}{names[key]}{joint}somewhere" for key in stated)])
+        target = "openrlhf" if source == "verl" else "verl"
+        printed = printed_page(text, source, target)
+        absent = [names[key] for key in ("model", "dataset") if key not in stated]
+        assert (f"({', '.join(absent)}); nor does the result" in printed) == bool(absent)
+
+
 def test_names_of_earlier_releases_mean_the_same_as_todays() -> None:
     parser = command_parser.load("openrlhf")
     old = command("openrlhf")

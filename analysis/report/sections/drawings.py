@@ -165,7 +165,7 @@ def content(report: ReportData) -> Content:
     return Content(
         [drawings_table(report.runs)],
         {"contact_sheet": plot_sheets(sheets)} if sheets else {},
-        {"source": source(DRAWINGS)},
+        {"source": source(DRAWINGS), "draws": bool(sheets)},
     )
 
 
@@ -188,10 +188,10 @@ SECTION = Section(
     numbers={"contact_sheet": "svg_drawings"},
     text="""\
 {{ figure("contact_sheet") }}
-<details><summary>Drawings in SVG by 13 models</summary>
+{% if draws %}<details><summary>Drawings in SVG by 13 models</summary>
 {{ table("svg_drawings", "Successes and draws as printed, judged by eye, and behind them those of the runs on this page,
 judged by geometry (benchmark svg_document). Models drew different prompts, so their means are not comparable.", 1) }}
 <p class="soft">{{ source }}</p>
-</details>
+</details>{% endif %}
 """,
 )

@@ -9,7 +9,7 @@ from synthetic_results import NAMES, write_scores
 from analysis import provenance_diff
 from contracts import provenance, tables
 from tests.forked_command import run_module
-from tests.user_errors import refused
+from tests.user_errors import printed_code, refused
 
 CELL = "graded/step-20/arithmetic_words.parquet"
 
@@ -89,15 +89,14 @@ def test_lists_of_the_same_items_in_other_numbers_or_another_order(results: Path
 
 
 @pytest.mark.slow
-def test_a_record_that_only_one_result_has_is_listed_and_a_step_that_only_one_has_is_not(
-    results: Path, other: Path
-) -> None:
+def test_records_and_steps_that_only_one_result_has_are_named(results: Path, other: Path) -> None:
     (other / f"{CELL}.provenance.json").unlink()
     assert "records:\n  graded: a record of only the first result\n" in diff(results, other)
     shutil.rmtree(other / "graded/step-20")
     write_scores(other)
     text = diff(results, other)
-    assert "step 40" in text and "step 20" not in text and "records:" not in text and "not recorded" not in text
+    assert "step 40" in text and "only the first has step 20\n" in text and "only the second" not in text
+    assert "step 20," not in text and "records:" not in text and "not recorded" not in text
 
 
 def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
@@ -110,5 +109,9 @@ def test_no_score_in_common_and_no_run(results: Path, other: Path) -> None:
 @pytest.mark.slow
 def test_command(results: Path, other: Path) -> None:
     folders = [str(results / "runs" / NAMES[0]), str(other)]
-    done = run_module("analysis.provenance_diff", *folders, "--step", "20")
-    assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr
+    names = [f"{NAMES[0]}/step-20", f"{other}/graded/step-20", "--results", str(results)]
+    for arguments in ([*folders, "--step", "20"], names):
+        done = run_module("analysis.provenance_diff", *arguments)
+        assert done.returncode == 0 and done.stdout.count("same samples, same verdicts") == 2, done.stderr
+    done = run_module("analysis.provenance_diff", f"{NAMES[0]}/step-20", f"{NAMES[0]}/step-40", *names[2:])
+    assert done.returncode == 1 and printed_code(done.stderr) == "several-steps"

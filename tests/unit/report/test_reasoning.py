@@ -108,6 +108,22 @@ def test_a_ratio_of_clusters_of_one_size_is_avg_at_k() -> None:
     assert statistics.ratio(np.array([1.0]), np.array([2.0])) == statistics.Estimate(0.5, 0.0, 1.0)
 
 
+def test_accuracy_beside_reasoning_has_the_interval_of_the_score() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"p{number:02}" for number in range(40)]
+    for rate in (0.03, 0.5, 1.0):
+        rows = [
+            graded_row(0, name, 0, "correct" if rng.random() < rate else "wrong", completion="15")
+            | {"cluster": f"c{rng.integers(8)}" if rng.random() < 0.8 else None}
+            for name in names
+        ]
+        run = make_run(rows)
+        run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in names}
+        row = reasoning.count(run)[0].iloc[0]
+        shown = [row[f"accuracy_{part}"] for part in ("share", "low", "high")]
+        assert shown == pytest.approx(statistics.avg_at_k(run.correct(0, "sums"), clusters=run.clusters("sums")))
+
+
 def test_a_second_verifier_that_disagrees_is_a_number() -> None:
     counts = reasoning.second_verifiers(mazes())
     row = counts.iloc[0]

@@ -63,7 +63,7 @@ def test_pairs_are_compared_only_on_the_same_problems_and_protocol() -> None:
         ([row | {"protocol": "q"} for row in better], "different protocol: p and q"),
         ([row | {"grader": "h"} for row in better], "different grader: g and h"),
         ([row | {"prompt": "another"} for row in better], "different prompts on 20 problems"),
-        (rows[:1], "different problems: 19 only of the baseline, 0 only of the checkpoint"),
+        (rows[:1], "different problems: the baseline has 20, the checkpoint 1, and 1 are on both sides"),
     ):
         table = run_pairs.pairs_table(PagePairs.compared([first, make_run(other)]))
         assert table is not None and "value" not in table.data and table.data["not_compared"].tolist() == [why]
