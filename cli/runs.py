@@ -43,3 +43,5 @@ def command(runs: tuple[str, ...], scale: str | None) -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         click.echo("  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    if scale != "full":
+        click.echo(f"\nscale {scale}; the published values: crosszero runs --scale full", err=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.artefacts import folders, stored_tables, text_files
 from analysis.artefacts.fact import NotThis, listed
-from contracts import paths, provenance
+from contracts import paths, provenance, steps
 from contracts.paths import ResultsFolder
 from eval.importers import recognise_file
 from system.errors import ROOT, UserError
@@ -66,7 +66,7 @@ def _lines(facts: dict[str, str]) -> str:
 def find_result(name: str, results: ResultsFolder) -> Path:
     """The path of a name: itself, or that of a run, a checkpoint (openr1/qwen2.5-math-7b/seed-0/step-0) or a benchmark.
 
-    A run that has no results here is its run file.
+    A run that has no results here is its run file. Raises UserError for a step that a run does not have.
     """
     path = Path(name)
     if path.exists() or not name or path.is_absolute() or ".." in path.parts:
@@ -75,8 +75,14 @@ def find_result(name: str, results: ResultsFolder) -> Path:
         if file.is_file() and not results.run(name).path.is_dir():
             return file
     run, _, step = name.rpartition("/step-")
-    checkpoint = results.run(run).checkpoint(step) if run else path
-    return checkpoint if run and checkpoint.is_dir() else results.run(name).path if "/" in name else path
+    if run and (there := steps.folders(results.run(run).checkpoint(step).parent)):
+        if not (checkpoint := results.run(run).checkpoint(step)).is_dir():
+            raise UserError(
+                f"{run} has no checkpoint of step {step}; there are: {', '.join(map(str, there))}",
+                code="unknown-step", step=step,
+            )  # fmt: skip
+        return checkpoint
+    return results.run(name).path if "/" in name else path
 
 
 def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:

@@ -132,6 +132,8 @@ def test_names_of_runs_and_checkpoints(run_folder: Path) -> None:
     step = results.run("r/n/seed-0").checkpoint(24)
     step.mkdir(parents=True)
     assert find_result("r/n/seed-0/step-24", results) == step
+    with refused("unknown-step", step="25"):
+        find_result("r/n/seed-0/step-25", results)
     assert find_result("tinyzero/ppo-3b", results) == ROOT / "recipes" / "tinyzero" / "ppo-3b.yaml"
     assert find_result("gsm8k", results) == ROOT / "eval" / "benchmarks" / "gsm8k.yaml"
     with refused("missing-file"):

@@ -120,8 +120,8 @@ def test_accuracy_beside_reasoning_has_the_interval_of_the_score() -> None:
         run = make_run(rows)
         run.problem_rows["sums"] = {name: SUM._replace(problem_id=name) for name in names}
         row = reasoning.count(run)[0].iloc[0]
-        shown = [row[f"accuracy_{part}"] for part in ("share", "low", "high")]
-        assert shown == pytest.approx(statistics.avg_at_k(run.correct(0, "sums"), clusters=run.clusters("sums")))
+        interval = [row[f"accuracy_{part}"] for part in ("share", "low", "high")]
+        assert interval == pytest.approx(statistics.avg_at_k(run.correct(0, "sums"), clusters=run.clusters("sums")))
 
 
 def test_a_second_verifier_that_disagrees_is_a_number() -> None:
