@@ -1,11 +1,11 @@
 """Why did this number change? Compare two results: their samples, and the records of how they were made.
 
-    crosszero why openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
-    crosszero why FIRST/step-40 SECOND/step-40 --benchmark math500
+    crosszero why results/demo/runs/openr1/run/seed-0 other/demo/runs/openr1/run/seed-0
+    crosszero why FIRST SECOND --step 40 --benchmark math500
 
-Prints every score that both have, with the difference and how much of it comes from other completions and how much from
-other verdicts on the same completions. Then prints the differences between the provenance records: code, versions,
-prompts and decoding, grader, data.
+A run here has its name as well, openr1/run/seed-0. Prints every score that both have, with the difference and how much
+of it comes from other completions and how much from other verdicts on the same completions. Then prints the differences
+between the provenance records: code, versions, prompts and decoding, grader, data.
 """
 
 from __future__ import annotations
