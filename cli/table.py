@@ -156,7 +156,7 @@ GROUPS: dict[str, tuple[Command, ...]] = {
         ),
         Command(
             "translate", "Turn a launch script of one framework into another's, or into a run file.",
-            "--from run-file tinyzero/ppo-3b --to run-file", Module("base", "translate"),
+            "tinyzero/ppo-3b --to openrlhf", Module("base", "translate"),
         ),
         Command(
             "problems", "Load a benchmark or training set, checked by its hash.",

@@ -12,12 +12,12 @@ DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def printed_page(text: str, source: str, target: str, *variables: str, **options: Any) -> str:
+def printed_page(text: str, source: str | None, target: str, *variables: str, **options: Any) -> str:
     """What the command prints.
 
     Args:
         text: a command, or the path of a script.
-        source: its framework, `--from`.
+        source: its framework, `--from`; None to recognise it.
         target: `--to`.
         variables: each NAME=VALUE, `--set`.
         options: of the command line, by name.

@@ -1,19 +1,21 @@
 """Translate a training command of one framework into the settings of another, or into those of a run file.
 
-    crosszero translate --from verl train.sh --to trl
-    crosszero translate --from openrlhf "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to verl
+    crosszero translate train.sh --to trl
+    crosszero translate "python3 -m openrlhf.cli.train_ppo_ray --actor.adam.lr 1e-6" --to verl
     crosszero translate --from trl grpo.yaml --gpus 8 --to run-file
-    crosszero translate --from run-file tinyzero/ppo-3b --to openrlhf
+    crosszero translate tinyzero/ppo-3b --to openrlhf
 
-Nothing is run. Every setting of the text appears in what is printed: translated, with its meaning; the same by default;
-of the machine alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is
-stated. With --check the target release's own parser reads the result, in its environment.
+The framework is known by the program that the text starts first; a configuration needs --from. Nothing is run. Every
+setting of the text appears in what is printed: translated, with its meaning; the same by default; of the machine alone;
+or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is stated. With --check the
+target release's own parser reads the result, in its environment.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,7 +28,7 @@ from frameworks.command_parser import CommandParser
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
 from frameworks.earlier_releases import changed_defaults, chosen_release, defaults_then
-from recipes.runs import load_run
+from recipes.runs import load_run, run_names
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from translate.page import as_text
@@ -37,6 +39,7 @@ from translate.translation import read_settings, refuse_open, translate_settings
 from translate.update import update_settings
 
 RUN_FILE = "run-file"
+COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
 
 
 def command_of_run(name: str, scale: str, stage: int) -> tuple[str, list[str]]:
@@ -74,13 +77,27 @@ def text_of_argument(argument: str) -> tuple[str, Path]:
     return argument, Path()
 
 
+def framework_of_text(text: str) -> str:
+    """The framework whose training a text starts first; raises UserError if it starts none."""
+    entries = {name: command_parser.load(name).entry for name in framework_names()}
+    for word in (word.strip("\"'`;()") for word in COMMENT_LINE.sub("", text).split()):
+        for name, entry in entries.items():
+            if "=" not in word and entry.search(word):
+                return name
+    raise UserError(
+        "the text starts no training of a framework: say with --from whose it is", code="framework-not-recognised"
+    )
+
+
 def translated_page(arguments: argparse.Namespace) -> str:
     """What the command prints."""
-    if arguments.source == RUN_FILE:
+    is_run = arguments.source == RUN_FILE or (not arguments.source and arguments.text.partition("@")[0] in run_names())
+    if is_run:
         framework, command = command_of_run(arguments.text, arguments.scale, arguments.stage)
         text, folder = shlex.join(command), Path()
     else:
-        framework, (text, folder) = arguments.source, text_of_argument(arguments.text)
+        text, folder = text_of_argument(arguments.text)
+        framework = arguments.source or framework_of_text(text)
     source, variables = command_parser.load(framework), dict(_assignment(word) for word in arguments.variables)
     settings = settings_of_text(source, text, folder, variables, arguments.number)
     if arguments.gpus:
@@ -109,7 +126,7 @@ def translated_page(arguments: argparse.Namespace) -> str:
         common, flags = rendering.common, rendering.flags
     if arguments.check:
         check_accepted(arguments.target, common, flags)
-    head = _about_defaults(source, reading, labels, release) if arguments.source != RUN_FILE else []
+    head = _about_defaults(source, reading, labels, release) if not is_run else []
     head += open_line + _about_inputs(source, settings)
     checked = "accepted by" if arguments.check else "not yet read by"
     hint = "" if arguments.check else "; --check has it read"
@@ -173,7 +190,7 @@ def main() -> None:
         metavar="COMMAND_OR_FILE",
         help="a command, a script or - for standard input, a YAML configuration, or the name of a run",
     )
-    parser.add_argument("--from", dest="source", required=True, choices=names)
+    parser.add_argument("--from", dest="source", choices=names, help="whose text it is; default: by what it starts")
     parser.add_argument("--to", dest="target", required=True, choices=names)
     parser.add_argument("--gpus", type=int, help="that train, where the text does not say it")
     parser.add_argument(

@@ -24,6 +24,7 @@ from system.errors import UserError
 from tests.budgets import examples
 from tests.translated_pages import printed_page
 from tests.user_errors import refused
+from translate.__main__ import framework_of_text
 from translate.rendering import Rendering
 from translate.settings_of_text import settings_of_text
 from translate.translation import Translation, key_meanings, read_settings
@@ -221,6 +222,17 @@ def test_a_text_without_model_or_data_is_said_to_name_none(source: str) -> None:
         printed = printed_page(text, source, target)
         absent = [names[key] for key in ("model", "dataset") if key not in stated]
         assert (f"({', '.join(absent)}); nor does the result" in printed) == bool(absent)
+
+
+@pytest.mark.parametrize("source", FRAMEWORKS)
+def test_the_framework_is_known_by_what_the_text_starts(source: str) -> None:
+    start = command_parser.load(source).command
+    others = [command_parser.load(other).command for other in FRAMEWORKS if other != source]
+    lines = [*(f"# {other}" for other in others), "NAME=runs/grpo", 'KIND="grpo"', f"bash -c '{start}'", *others]
+    assert framework_of_text(start) == framework_of_text("\n".join(lines)) == source
+    with refused("framework-not-recognised"):
+        framework_of_text("learning_rate: 1e-6")
+    assert "OpenRLHF" in printed_page("tinyzero/ppo-3b", None, "openrlhf")
 
 
 def test_names_of_earlier_releases_mean_the_same_as_todays() -> None:
