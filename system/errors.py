@@ -146,7 +146,7 @@ def message(error: BaseException) -> str | None:
     return fixable.message if fixable else None
 
 
-def _output_is_closed() -> bool:
+def output_is_closed() -> bool:
     """Whether standard output goes to a program that has ended, such as `head`; nothing more is written to it then."""
     output, poll = sys.stdout.fileno(), select.poll()
     poll.register(output, select.POLLOUT)
@@ -168,7 +168,7 @@ def run_command(main: Callable[[], None]) -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception as error:
-        if isinstance(error, BrokenPipeError) and _output_is_closed():
+        if isinstance(error, BrokenPipeError) and output_is_closed():
             sys.exit(1)
         if (text := message(error)) is None:
             raise

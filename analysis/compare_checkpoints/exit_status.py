@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-from system.errors import message
+from system.errors import message, output_is_closed
 from system.text_safety import protect_output
 
 NOT_WORSE, WORSE, NOT_COMPARABLE, ERROR = 0, 1, 2, 3
@@ -33,7 +33,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def of_error(error: BaseException) -> int:
-    """Print the sentence of an error, or its traceback; returns the exit status."""
+    """Print the sentence of an error, or its traceback; returns the exit status. Nothing where no one reads on."""
+    if isinstance(error, BrokenPipeError) and output_is_closed():
+        return ERROR
     if text := message(error):
         print(f"Error: {text}", file=sys.stderr)
     else:
@@ -45,6 +47,8 @@ def of_command(command: Callable[[], int]) -> int:
     """Run a comparing command; returns its exit status, also after an error, where Python would exit with 1."""
     protect_output()
     try:
-        return command()
+        status = command()
+        sys.stdout.flush()
+        return status
     except Exception as error:
         return of_error(error)

@@ -89,8 +89,10 @@ def print_needed(arguments: argparse.Namespace) -> int:
             code="missing-samples", missing=absent,
         )  # fmt: skip
     alpha = arguments.alpha / (len(names) + (len(names) > 1))
+    shares = f" ({arguments.alpha:g} over {len(names)} benchmarks and their mean)" if len(names) > 1 else ""
     print(
-        f"A true difference of {arguments.difference:g} points, 80 % power, two-sided {alpha:.4f} per line; {origin}."
+        f"A true difference of {arguments.difference:g} points, 80 % power, two-sided {alpha:.4f} per line{shares}; "
+        f"{origin}."
     )
     print(f"{'benchmark':<16}{'problems':>9}{'repeats':>11}  smallest with any number of repeats")
     for name in names:

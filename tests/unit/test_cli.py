@@ -231,3 +231,16 @@ def test_a_mistyped_benchmark_is_no_model(started: Started) -> None:
         assert result.exit_code == status and "unknown-name" in said and not started
     assert not CliRunner().invoke(crosszero, ["evaluate", "--benchmark", "gsm8k", "math500", "./model"]).exit_code
     assert parse_config([started[0][-1]])["checkpoint"] == "./model"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["compare-checkpoints needed --difference 2", "runs", "show README.md"])
+def test_a_reader_that_ends_early_gets_no_traceback(command: str) -> None:
+    reader, output = os.pipe()
+    os.close(reader)
+    arguments = [sys.executable, "-P", "-m", "cli.main", *command.split()]
+    done = subprocess.run(
+        arguments, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=output, stderr=subprocess.PIPE
+    )
+    os.close(output)
+    assert done.returncode and b"Traceback" not in done.stderr and b"Exception" not in done.stderr, done.stderr
