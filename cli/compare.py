@@ -107,12 +107,10 @@ def command(
     """
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
     from eval import benchmark
-    from eval.importers.import_samples import parse_mapping
 
     configuration = grade_command.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     benchmarks = configuration.get("benchmarks") or ()
     benchmark.check_names(benchmarks)
-    parse_mapping(",".join(f"{column}={field}" for column, field in fields.items()), needed=())
     grading = grade_command.request((), configuration, extraction=extraction, mapping=fields)
     sides = [[recognise_side(name, grading.results) for name in part] for part in two_sides(names)]
     for title, part in zip("AB", sides, strict=True):

@@ -20,8 +20,16 @@ if TYPE_CHECKING:
     from eval.grade_generations import GradedGenerations, Request
 
 
+def checked_fields(context: click.Context, option: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str]:
+    """The pairs of `column=field`; raises UserError for a column that there is not."""
+    from eval.importers.import_samples import parse_mapping
+
+    graph.key_values(context, option, pairs)
+    return parse_mapping(",".join(pairs), needed=())
+
+
 map_option = click.option(
-    "--map", "fields", multiple=True, callback=graph.key_values, metavar="COLUMN=FIELD",
+    "--map", "fields", multiple=True, callback=checked_fields, metavar="COLUMN=FIELD",
     help="Of a plain table: which field holds completion, question, gold, right, …; a.b is field b of a.",
 )  # fmt: skip
 
@@ -52,9 +60,7 @@ def command(
     the content. Results go to results/<scale>/runs/imported/; the same files again print the same result.
     """
     from eval.grade_generations import grade_generations
-    from eval.importers.import_samples import parse_mapping
 
-    parse_mapping(",".join(f"{column}={field}" for column, field in fields.items()), needed=())
     wanted = request(files, configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
     graded = grade_generations(wanted)
     click.echo(summary(graded))

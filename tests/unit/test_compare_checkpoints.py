@@ -173,42 +173,6 @@ def test_other_problems_and_incomplete_samples_are_not_comparable(tmp_path):
     assert "p0002 repeat 1" in result.lines[0].reasons[0]
 
 
-def test_an_accepted_subset_is_compared_on_the_problems_of_both_sides(tmp_path):
-    rng = np.random.default_rng(0)
-    for number in range(6):
-        every = [f"p{i:04d}" for i in range(40)]
-        whole = [graded(sample(40, 2, rate, seed)) for seed, rate in enumerate((0.4, 0.7))]
-        chosen = [set(rng.permutation(every)[: rng.integers(15, 40)]) for _ in whole]
-        shared = chosen[0] & chosen[1]
-        old, new = (
-            read(tmp_path, f"{number}-{side}", table[table["problem_id"].isin(ids)])
-            for side, table, ids in zip("ab", whole, chosen, strict=True)
-        )
-        assert shared and chosen[0] != chosen[1]
-        assert paired_comparison.compare(new, old).exit_status == 2
-        accepted = paired_comparison.compare(new, old, accepted=["subset"])
-        first, second = (
-            read(tmp_path, f"{number}-{side}-shared", table[table["problem_id"].isin(shared)])
-            for side, table in zip("ab", whole, strict=True)
-        )
-        assert accepted.lines == paired_comparison.compare(second, first).lines
-        part = f"only the {len(shared)} of {len(chosen[0] | chosen[1])} problems"
-        assert any(part in note for note in accepted.notes)
-        assert not any("accepted" in note for note in accepted.notes)  # the same problems explain no difference
-
-
-def test_sides_without_a_shared_problem_or_benchmark_say_so(tmp_path):
-    whole = graded(sample(20, 2, 0.5, 0))
-    early = whole["problem_id"] < "p0010"
-    sides = [read(tmp_path, "early", whole[early]), read(tmp_path, "late", whole[~early])]
-    for accepted in ([], ["subset"]):
-        (line,) = paired_comparison.compare(*sides, accepted=accepted).lines
-        assert line.reasons == ("the sides share no problem: the baseline has 10, the checkpoint 10",)
-    other = read(tmp_path, "other", graded(sample(20, 2, 0.5, 0), "sums"))
-    (note,) = paired_comparison.compare(other, sides[0]).notes
-    assert "no benchmark in common" in note
-
-
 def test_a_published_figure_is_never_paired(tmp_path):
     row = published_baselines.find("sober/Qwen2.5-Math-7B")
     published = row.scores["math500"].accuracy
