@@ -144,7 +144,7 @@ class ReportData:
 
     @cached_property
     def matched_lists(self) -> list[PatternList]:
-        """The keyword lists that figures show: those with a match, and the published ones."""
+        """The keyword lists that pages show: those with a match, and the published ones."""
         matched = set(self.pattern_counts.loc[self.pattern_counts["matches"] > 0, "pattern"])
         return [item for item in self.keyword_lists if item.always or item.name in matched]
 

@@ -64,6 +64,7 @@ def run(*arguments, cwd=ROOT, interpreter=None, cache=""):
     return done
 
 
+@pytest.mark.long
 def test_the_samples_that_lm_eval_logs(tmp_path):
     copy_model(tmp_path / "model")
     data = tmp_path / "data.jsonl"

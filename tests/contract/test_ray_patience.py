@@ -14,7 +14,7 @@ from frameworks import loopback, ray_patience
 from tests import needs
 from tests.waiting import WORKFLOW_LIMIT
 
-pytestmark = [pytest.mark.contract, pytest.mark.slow]
+pytestmark = [pytest.mark.contract, pytest.mark.slow, pytest.mark.long]
 # The raylet waits for its agents. Of these the first one does nothing until its raylet has ended.
 STARTUP = """
 import os, sys, time
@@ -39,7 +39,7 @@ print("ALIVE", [node["Alive"] for node in ray.nodes()], "SUM", ray.get(ray.remot
 """
 
 
-@pytest.mark.parametrize("framework", ["verl", pytest.param("openrlhf", marks=pytest.mark.long)])
+@pytest.mark.parametrize("framework", ["verl", "openrlhf"])
 def test_a_raylet_that_waited_in_vain_is_started_again(short: Path, framework: str) -> None:
     needs.skip_without(framework)
     (short / "sitecustomize.py").write_text(STARTUP)

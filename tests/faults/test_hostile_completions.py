@@ -1,7 +1,8 @@
 """Hostile completions in one call: no hang, no crash, bounded memory, nothing run.
 
-HOSTILE=100000 pytest tests/faults/test_hostile_completions.py -s    prints the figures, beside math-verify in a loop on
-the same completions for two minutes (by default 300 completions, 1,000 in `make test-all`, and no loop)
+HOSTILE=100000 pytest -m long tests/faults/test_hostile_completions.py -s    prints the figures, beside math-verify in a
+loop on the same completions for two minutes (by default 100 completions, 300 in `make test-long`, 1,000 in
+`make test-all`, and no loop)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grading.worker_pool import POOL
 from tests import budgets
 from tests.faults.hostile_completions import completions
 
-USUAL = 1000 if budgets.ALL else 300
+MANY = int(os.environ.get("HOSTILE", 1000 if budgets.ALL else 300))
 FORBIDDEN = ("os.system", "exec", "compile", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect")
 watching = []
 sys.addaudithook(lambda event, arguments: watching[0].append(event) if watching and event in FORBIDDEN else None)
@@ -77,8 +78,9 @@ def largest_alive() -> int:
 
 
 @pytest.mark.slow
-def test_hostile_completions_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    count, target, seen_file = int(os.environ.get("HOSTILE", USUAL)), tmp_path / "made", tmp_path / "seen"
+@pytest.mark.parametrize("count", [100, pytest.param(MANY, marks=pytest.mark.long)])
+def test_hostile_completions_in_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    target, seen_file = tmp_path / "made", tmp_path / "seen"
     (tmp_path / "sitecustomize.py").write_text(IN_JUDGES.replace("MADE", str(target)).replace("SEEN", str(seen_file)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # a judge that imports a module first would open a file for it

@@ -36,7 +36,7 @@ def side(name, frames):
     return GradedCheckpoint(name, frames, {key: {} for key in frames}, {})
 
 
-@pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("share", [0.01, pytest.param(0.03, marks=pytest.mark.long), 0.1])
 def test_verdicts_on_a_damaged_copy_are_those_of_its_lost_problems(original, share):
     random, damaged = np.random.default_rng(int(1000 * share)), {}
     for name, frame in original.items():
@@ -56,7 +56,7 @@ def test_verdicts_on_a_damaged_copy_are_those_of_its_lost_problems(original, sha
         assert {line.benchmark for line in result.lines if line.verdict == "cannot tell"} >= {"aime24", "amc23"}
 
 
-@pytest.mark.parametrize("share", [0.01, 0.03, 0.1])
+@pytest.mark.parametrize("share", [0.01, pytest.param(0.03, marks=pytest.mark.long), 0.1])
 def test_damage_is_found_as_often_as_the_power_calculation_says(original, share):
     random, level = np.random.default_rng(7), 0.05 / 7
     for frame in original.values():

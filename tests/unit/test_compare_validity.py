@@ -168,7 +168,9 @@ def test_the_paired_interval_covers_sparse_gains(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "k"), [(100, 1), (100, 4), (300, 2)])
+@pytest.mark.parametrize(
+    ("n", "k"), [(100, 4), *(pytest.param(*one, marks=pytest.mark.long) for one in ((100, 1), (300, 2)))]
+)
 def test_the_detectable_difference_is_found_in_80_percent(n, k):
     """Stated from data without a difference; then data with just that difference are drawn and tested."""
     random, hits = np.random.default_rng(n + k), []

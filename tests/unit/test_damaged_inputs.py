@@ -261,7 +261,14 @@ def refuse_to_train(*_: object) -> NoReturn:
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize("name", [name for name in CASES if CASES[name].inputs])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name == "analysis.report"))
+        for name in CASES
+        if CASES[name].inputs
+    ],
+)
 def test_a_damaged_input_ends_in_a_sentence(
     project: Path, tmp_path: Path, trial: Trial, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,8 +80,9 @@ def run(program: str, stdin: str = "") -> None:
 
 
 @pytest.mark.slow
-def test_what_reads_a_completion_is_linear() -> None:
-    read([(text, 100_000) for text in budgets.some(TEXTS, 0.5)])
+@pytest.mark.parametrize("share", [1 / 6, pytest.param(1 / 2, marks=pytest.mark.long)])
+def test_what_reads_a_completion_is_linear(share: float) -> None:
+    read([(text, 100_000) for text in budgets.some(TEXTS, share)])
 
 
 @pytest.mark.long

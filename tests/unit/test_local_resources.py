@@ -51,7 +51,7 @@ def test_a_work_folder_is_locked_while_a_snakemake_writes_to_it(tmp_path: Path) 
     assert [is_locked(lock) for lock in locks] == [False, False]
 
 
-@pytest.mark.parametrize("shared", ["work", "results"])
+@pytest.mark.parametrize("shared", ["work", pytest.param("results", marks=pytest.mark.long)])
 def test_a_second_snakemake_is_refused_unless_it_writes_nothing(tmp_path: Path, shared: str) -> None:
     (folder := tmp_path / shared / "demo").mkdir(parents=True)
     with filelock.FileLock(folder / ".lock"):

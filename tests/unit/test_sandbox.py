@@ -125,7 +125,7 @@ def check(name: str, way: SandboxRun, outside: Outside) -> None:
 
 @pytest.mark.slow
 @needs_sandbox
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind == "next")) for kind in KINDS])
 def test_nothing_gets_out(kind: str, outside: Outside, own_sandboxes: str) -> None:
     mode = Path(os.devnull).stat().st_mode
     for name in (name for name in PROGRAMS if name.startswith(f"{kind}:")):

@@ -70,7 +70,9 @@ def test_skewed_changes_without_a_mean_give_few_verdicts(n, k, rare, loss):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "k", "least"), [(30, 16, 0.75), (30, 64, 0.9), (40, 64, 0.95)])
+@pytest.mark.parametrize(
+    ("n", "k", "least"), [(30, 16, 0.75), (30, 64, 0.9), pytest.param(40, 64, 0.95, marks=pytest.mark.long)]
+)
 def test_an_even_loss_of_ten_points_is_worse_with_a_margin_of_one_too(n, k, least):
     random = np.random.default_rng(n + k)
     pairs = [even_loss(random, n, k, 0.1) for _ in range(40)]
@@ -81,7 +83,7 @@ def test_an_even_loss_of_ten_points_is_worse_with_a_margin_of_one_too(n, k, leas
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "k", "margin"), [(30, 16, 0.05), (100, 4, 0.02)])
+@pytest.mark.parametrize(("n", "k", "margin"), [(30, 16, 0.05), pytest.param(100, 4, 0.02, marks=pytest.mark.long)])
 def test_a_loss_of_the_margin_is_not_worse(n, k, margin):
     random = np.random.default_rng(n)
     p = [paired_answers.test([even_loss(random, n, k, margin)], margin) for _ in range(100)]

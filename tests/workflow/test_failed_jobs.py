@@ -73,8 +73,12 @@ def sentence(project: Path, rule: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("rule", "quiet"), [*((rule, "--quiet rules --") for rule in FAILING), ("train", "--"), ("score_run", "--")]
-)
+    ("rule", "quiet"),
+    [
+        *((rule, "--quiet rules --") for rule in FAILING), ("train", "--"),
+        pytest.param("score_run", "--", marks=pytest.mark.long),
+    ],
+)  # fmt: skip
 def test_the_sentence_is_shown_once_and_how_to_resume(project: Path, rule: str, quiet: str) -> None:
     target, inputs, message = FAILING[rule]
     for name in inputs:

@@ -189,6 +189,7 @@ def test_the_report_is_there_and_asked_again_there_is_nothing_to_do(project: Pat
     assert status == 0 and "Nothing to be done" in output, output
 
 
+@pytest.mark.long
 def test_verdicts_that_were_deleted_are_made_again_and_nothing_else(project: Path) -> None:
     """What the errors about damaged tables advise."""
     before = tables.read(project / RUN_FOLDER / "scores.parquet", tables.SCORE)
@@ -244,6 +245,7 @@ def test_a_checkpoint_against_itself_differs_by_exactly_nothing(project: Path) -
     assert str(folder) in page.read_text() and "Evaluated without a training: " in page.read_text()
 
 
+@pytest.mark.long
 def test_comparing_ends_with_failure_where_a_checkpoint_is_worse_or_the_baseline_has_other_problems(
     project: Path,
 ) -> None:

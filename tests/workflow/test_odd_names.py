@@ -93,6 +93,7 @@ def graded(project: Path) -> Path:
     return project
 
 
+@pytest.mark.long
 def test_problems_are_made_samples_imported_graded_scored_and_reported(graded: Path) -> None:
     project, run_results = graded, results(graded)
     run = run_results.run(RUN)
@@ -103,6 +104,7 @@ def test_problems_are_made_samples_imported_graded_scored_and_reported(graded: P
     assert nothing_ran(project)
 
 
+@pytest.mark.long
 def test_the_gate_compares_folders_with_odd_names(graded: Path) -> None:
     step, project = str(results(graded).run(RUN).graded / "step-0"), graded
     miniature.edit(project / "config" / "config.yaml", checkpoint=step, baseline=step)

@@ -68,10 +68,11 @@ def patterns_table(
 
 def content(report: ReportData) -> Content:
     """The figure and the counts."""
-    counts = report.pattern_counts
+    lists = report.matched_lists
+    counts = report.pattern_counts[report.pattern_counts["pattern"].isin([item.name for item in lists])]
     return Content(
-        [patterns_table(report.runs, counts, report.keyword_lists)],
-        {"reasoning_patterns": plot_patterns(report.recipes, counts, report.matched_lists)},
+        [patterns_table(report.runs, counts, lists)],
+        {"reasoning_patterns": plot_patterns(report.recipes, counts, lists)},
     )
 
 
@@ -107,9 +108,9 @@ SECTION = Section(
 </details>
 <details>
 <summary>The keyword lists and how they are matched</summary>
-{% for item in report.keyword_lists %}
+{% for item in report.matched_lists %}
 <h3>{{ item.title }}</h3>
-<p>As published: {{ item.listed }}.</p>
+<p>{{ "As published" if item.always else "Chosen here" }}: {{ item.listed }}.</p>
 <dl class="keys">{% for entry in item.entries %}<dt>{{ entry.keyword }}</dt><dd><code>{{ entry.regex
 }}</code>{% if entry.matches %} <span class="soft">{{ entry.matches }}</span>{% endif %}</dd>{% endfor %}</dl>
 {% endfor %}

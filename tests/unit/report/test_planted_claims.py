@@ -92,13 +92,14 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "one", [one for one in ON_RUNS if one["id"] in claim_worlds.WORLDS], ids=lambda one: str(one["id"])
 )
+@pytest.mark.parametrize("share", [0.01, pytest.param(0.15, marks=pytest.mark.long)])
 def test_a_claim_is_supported_where_its_sentence_is_true_and_contradicted_where_it_is_false(
-    one: dict[str, Any],
+    one: dict[str, Any], share: float
 ) -> None:
     worlds = claim_worlds.WORLDS[one["id"]]
     judged = _verdict(one, worlds.true)
     assert judged.verdict == SUPPORTED, judged.evidence
-    for number, world in budgets.some(enumerate(worlds.false), 0.15):
+    for number, world in budgets.some(enumerate(worlds.false), share):
         judged = _verdict(one, world)
         assert judged.verdict == CONTRADICTED, (number, judged.evidence)
 
