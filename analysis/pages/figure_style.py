@@ -170,7 +170,12 @@ def save(figure: Figure, folder: Path, name: str) -> str:
         The text of the SVG.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(folder / f"{name}.png", metadata={"Software": None})
+    # matplotlib would lay out and draw anew for each file
+    if layout := figure.get_layout_engine():
+        layout.execute(figure)
+    with plt.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(folder / f"{name}.png", metadata={"Software": None})
     plt.close(figure)
     return (folder / f"{name}.svg").read_text(encoding="utf-8")

@@ -113,6 +113,7 @@ def test_drawings_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_drawings_by_template() -> None:
     counts, mistaken = svg_confusion.confusion(svg_confusion.by_template(share=0.2))
     assert counts.total() == 40 and not mistaken, "\n".join(mistaken)

@@ -203,6 +203,7 @@ def test_a_list_may_stand_in_several_boxes_and_strict_compares_texts() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_hostile_answers_are_judged_and_nothing_is_run(tmp_path: Path) -> None:
     target = tmp_path / "made"
     texts = [*TEXTS.values(), *(text.replace("{target}", str(target)) for text in MATHS)]

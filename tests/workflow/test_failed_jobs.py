@@ -72,13 +72,13 @@ def sentence(project: Path, rule: str) -> str:
     return [line for line in log.read_text().split("\n") if line.startswith("Error: ")][-1].removeprefix("Error: ")
 
 
+CASES = {(rule, "--quiet rules --") for rule in FAILING} | {("train", "--"), ("score_run", "--")}
+COSTLY = {("generate_samples", "--quiet rules --"), ("score_run", "--")}
+
+
 @pytest.mark.parametrize(
-    ("rule", "quiet"),
-    [
-        *((rule, "--quiet rules --") for rule in FAILING), ("train", "--"),
-        pytest.param("score_run", "--", marks=pytest.mark.long),
-    ],
-)  # fmt: skip
+    ("rule", "quiet"), [pytest.param(*case, marks=[pytest.mark.long] * (case in COSTLY)) for case in sorted(CASES)]
+)
 def test_the_sentence_is_shown_once_and_how_to_resume(project: Path, rule: str, quiet: str) -> None:
     target, inputs, message = FAILING[rule]
     for name in inputs:

@@ -31,6 +31,7 @@ def log(results: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_beside_our_runs(results: Path, log: Path, tmp_path: Path) -> None:
     runs = [load_results(results, name) for name in (NAMES[0], IMPORTED)]
     assert not runs[1].evaluated and runs[1].trained

@@ -162,6 +162,7 @@ def check_page(html: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_report_of_hostile_results(hostile_results: Path, tmp_path: Path) -> None:
     runs = [load_results(hostile_results, name) for name in NAMES]
     html = report(runs, tmp_path / "report", '<script>alert("title")</script>', "demo").read_text(encoding="utf-8")

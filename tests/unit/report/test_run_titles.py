@@ -49,6 +49,7 @@ def test_other_runs_keep_their_names(scale: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_legends_of_a_demo_report_do_not_name_a_published_model(tmp_path: Path) -> None:
     name = "logicrl/qwen2.5-7b/seed-0"
     write_run(tmp_path / "demo", name, 0.6, steps=(0, 20), problems=6, repeats=2)
