@@ -2,7 +2,7 @@
 # make demo       build the environments and reproduce four recipes at demo scale: about 15 minutes on 2 idle cores
 # make demo-all   every run, those of the other documents too: hours
 # make small      a pretrained model of 135 million weights through each framework, on a CPU: hours on 2 cores
-# make test       build the environments and run all checks and tests; ONLY=grading: those of a folder; TEST_SEED=7: another order
+# make test       build the environments and run all checks and tests: 12 minutes on 2 idle cores; ONLY=grading: those of a folder; TEST_SEED=7: another order
 # make test-quick the tests of code that take no quarter of a second each, without the frameworks
 # make test-long  what make test leaves out since it takes long to prove: trainings killed and resumed, tutorials
 # make test-all   both, with all costly cases, 20 times the examples; without the hours of make test-faults

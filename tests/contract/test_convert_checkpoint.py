@@ -55,7 +55,7 @@ def saved(kind: str, framework: str) -> tuple[Path, Path]:
         pytest.param("fsdp2-sharded", "trl", "pytorch_model_fsdp_0", 0.0, marks=pytest.mark.long),
         pytest.param("fsdp2-full", "trl", "", 0.0, marks=pytest.mark.long),
         ("verl_shards", "verl", "", 0.01),  # verl: bfloat16
-        ("verl_lora", "verl", "actor", 0.01),
+        pytest.param("verl_lora", "verl", "actor", 0.01, marks=pytest.mark.long),
         pytest.param("verl_shards", "verl", "actor/huggingface", 0.01, marks=pytest.mark.long),
         ("zero2", "openrlhf", "_actor", 0.0),
         pytest.param("zero3", "openrlhf", "_actor/global_step10", 0.0, marks=pytest.mark.long),

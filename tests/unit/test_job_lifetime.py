@@ -122,6 +122,7 @@ def test_a_job_ends_when_a_process_above_it_ends(tmp_path: Path, way: str, argum
     assert snakemake.wait(LIMIT) != 0
 
 
+@pytest.mark.long
 def test_a_job_whose_snakemake_ended_before_it_began_does_nothing(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     ended = subprocess.Popen(["true"])

@@ -80,7 +80,7 @@ def dry_run(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [24, *(pytest.param(size, marks=pytest.mark.long) for size in SIZES if size > 24)])
 def test_one_command_trains_the_runs_that_fit(size: int, tmp_path: Path) -> None:
     arguments = (
         "--config",

@@ -93,6 +93,7 @@ def test_what_the_countdown_solver_says_is_true(nums, target):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_countdown_splits_are_disjoint_and_repeatable():
     arguments = {"sizes": [3], "largest_number": 20, "targets": [5, 50], "wording": "short"}
     train, test = (
@@ -114,6 +115,7 @@ def test_countdown_says_when_there_are_no_more():
 
 @needs_mirror
 @pytest.mark.slow
+@pytest.mark.long
 def test_countdown_is_distributed_like_the_published_set():
     theirs = [(row["nums"], row["target"]) for name in ("train", "test") for row in published(f"countdown_{name}")]
     generated = countdown_problems.generate(2000, "train", 0)

@@ -16,7 +16,8 @@ from tests.user_errors import printed_code
 
 pytestmark = pytest.mark.slow
 RUN = "openr1/math-7b/seed-0"
-COMMANDS = ["grade", "score", pytest.param("report", marks=pytest.mark.long)]  # ten seconds of a core
+# Others take ten seconds of a core.
+COMMANDS = ["grade", *(pytest.param(name, marks=pytest.mark.long) for name in ("score", "report"))]
 
 
 @pytest.fixture

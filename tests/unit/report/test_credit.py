@@ -86,7 +86,9 @@ def write(results: Path, shares: dict[str, tuple[float, float]], seeds: int = 3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("expected", SHARES)
+@pytest.mark.parametrize(
+    "expected", [pytest.param(name, marks=[pytest.mark.long] * (name != SUPPORTED)) for name in SHARES]
+)
 def test_the_command_on_stored_results(
     expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,7 +103,7 @@ def test_colours_stay_apart_in_grey_and_from_the_paper() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [1, 3, 8, 12])
+@pytest.mark.parametrize("count", [1, 3, pytest.param(8, marks=pytest.mark.long), 12])
 def test_the_legend_is_inside_the_figure_and_takes_nothing_from_the_panels(count: int) -> None:
     figure_style.set_style()
     runs = [replace(make_run(GRADED), name=f"recipe/a-run-with-a-long-name-{i}/seed-0") for i in range(count)]

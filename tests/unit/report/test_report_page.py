@@ -233,6 +233,7 @@ def test_every_table_is_written_in_four_forms(two_runs: tuple[list[RunResults], 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_same_results_give_the_same_figures(two_runs: tuple[list[RunResults], Path, Path], tmp_path: Path) -> None:
     runs, overlap, first = two_runs
     second = report(runs, tmp_path, "Two runs", "demo", overlap).parent

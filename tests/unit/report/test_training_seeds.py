@@ -63,6 +63,7 @@ def test_runs_of_one_recipe_are_one_and_others_are_not() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_copies_and_other_last_steps_are_no_seeds_of_a_recipe(tmp_path: Path) -> None:
     runs = seeds_of()
