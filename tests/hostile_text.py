@@ -4,6 +4,8 @@ TEXTS are whole completions, by what they try. MATHS are answers that try to han
 `{target}` stands for a file that nothing may make.
 """
 
+import re
+
 SEPARATORS = "\x0b\x0c\r\x1c\x1d\x1e\x85\u2028\u2029"  # str.splitlines splits at these, besides "\n"
 MARKS = [*SEPARATORS, "\n", " ", "\x00", "\u202e", "\ud800", "\u0661", "\u212a", "\u00d7", "\u00a0"]
 
@@ -99,4 +101,4 @@ MATHS = [
 
 def encodable(text: str) -> str:
     """The text as a file of UTF-8 or Parquet can hold it: lone surrogates, which JSON can escape, become U+FFFD."""
-    return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -32,9 +32,10 @@ class Scheduling(LoadFileScheduling):
 
 def longest_first(items: list[pytest.Item], seconds: dict[str, float]) -> None:
     """Sort tests by the seconds of their files in earlier runs, those of a row together; Slurm's are first."""
-    known = LONGEST | seconds
+    measured = LONGEST | seconds
+    known = dict(measured)
     for item in items:
-        if item.location[0] not in LONGEST | seconds:
+        if item.location[0] not in measured:
             marks = (USUAL[mark.name] for mark in item.iter_markers() if mark.name in USUAL)
             known[item.location[0]] = known.get(item.location[0], 0.0) + max(marks, default=0.02)
     items.sort(key=lambda item: (not item.nodeid.startswith(IN_ONE_ROW), -known[item.location[0]]))
