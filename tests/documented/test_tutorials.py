@@ -75,7 +75,7 @@ def test_the_tutorial_of_a_task_of_ones_own(workplace: Workplace) -> None:
 
 
 @built
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.workflow
 @needs.published("benchmarks/gsm8k.jsonl")
 def test_the_tutorial_of_generations(workplace: Workplace) -> None:

@@ -75,7 +75,7 @@ def copy(folder: Path) -> Path:
             (folder / "recipes" / f"{name}.yaml").unlink()
     edit(folder / "config" / "config.yaml", reproduce=[RUN])
     edit(folder / "recipes" / "demo_model.yaml", training__warmup_steps=10, seed=int(os.environ.get("TEST_SEED", "0")))
-    edit(folder / "tasks" / "arithmetic" / "task.yaml", demo__steps=60, datasets__arithmetic__rows=200)
+    edit(folder / "tasks" / "arithmetic" / "task.yaml", demo__steps=150, datasets__arithmetic__rows=200)
     edit(
         folder / "recipes" / f"{RUN}.yaml",
         demo__steps=STEPS,
