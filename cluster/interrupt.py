@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -31,7 +32,9 @@ class Interrupt:
     def __init__(self, is_running: Callable[[], bool]) -> None:
         """Take Ctrl-C from now on; main thread only."""
         self.is_running, self.times, self.texts = is_running, 0, (FIRST, SECOND)
+        self.asking, self.main_thread_answers = threading.Lock(), threading.Event()
         signal.signal(signal.SIGINT, self.take)  # also where a shell has it ignored: the jobs take it in any case
+        signal.signal(signal.SIGURG, lambda number, frame: self.main_thread_answers.set())
 
     def take(self, number: int, frame: FrameType | None) -> None:
         """Take the signal. Raises KeyboardInterrupt at the first, as Python does."""
@@ -44,6 +47,18 @@ class Interrupt:
         if self.times == 2:
             os.write(2, self.texts[1].encode())
             signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def was_pressed(self) -> bool:
+        """Whether Ctrl-C was pressed before now, from any thread.
+
+        A job that Ctrl-C ended may be reported before the main thread has taken the signal. Python's main thread takes
+        the pending signals in the order of their numbers, so SIGINT has been taken when SIGURG is.
+        """
+        with self.asking:
+            self.main_thread_answers.clear()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
+            self.main_thread_answers.wait()
+        return bool(self.times)
 
     def ignore(self) -> None:
         """Take no more: what is left is to say how to go on."""

@@ -30,7 +30,7 @@ def printed_here(rule, command):
 
 def is_interrupted():
     """Whether Ctrl-C was pressed (INTERRUPT of check_start.smk)."""
-    return bool(INTERRUPT and INTERRUPT.times)
+    return bool(INTERRUPT and INTERRUPT.was_pressed())
 
 
 def target_jobs():

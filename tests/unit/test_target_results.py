@@ -81,6 +81,32 @@ def test_an_interrupted_workflow_has_not_failed(project: Path, times: int) -> No
     assert "This continues: snakemake --cores 1" in messages
 
 
+PRESSED = """
+import hashlib, os, signal, threading
+from cluster import interrupt
+INTERRUPT = interrupt.Interrupt(lambda: True)
+calculates = threading.Event()
+def report_job():
+    calculates.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+    print(INTERRUPT.was_pressed())
+print(INTERRUPT.was_pressed())
+job = threading.Thread(target=report_job)
+job.start()
+try:
+    calculates.set()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000)  # lets the other thread go on, and takes no signal
+    job.join()
+except KeyboardInterrupt:
+    pass
+"""
+
+
+def test_a_job_that_ends_before_ctrl_c_is_taken_was_interrupted() -> None:
+    done = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT)
+    assert (done.stdout.split(), done.returncode) == (["False", "True"], 0), done
+
+
 def test_scores_are_shown_from_the_first_checkpoint_to_the_last(tmp_path: Path) -> None:
     run = ResultsFolder(tmp_path).run("openr1/small/seed-0")
     common = {"run": "openr1/small/seed-0", "benchmark": "math500", "protocol": "demo", "n_problems": 150}
