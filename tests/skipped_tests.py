@@ -33,9 +33,10 @@ KINDS = (
     Kind("environments", re.compile(r"\w+(?=(?:'s)? environment)|(?<=environment )\w+"), "`make test` builds them"),
     Kind(
         "public files",
-        re.compile(r"(?<=\.\./shared/data/)[\w./-]+|\.\./shared/\w+|data mirror|make demo"),
+        re.compile(r"(?<=\.\./shared/data/)[\w./-]+|\.\./shared/\w+|data mirror"),
         "tests/public_files.md says where each is from; put them into ../shared/data",
     ),
+    Kind("results", re.compile(r"make demo"), "`make demo` makes them"),
     Kind(
         "a package index", re.compile(r"wheel \S+"), "pip needs one that has it, or its file in a folder (model_mirror)"
     ),
@@ -63,7 +64,8 @@ def summary_lines(reasons: Iterable[str]) -> list[str]:
     lines = []
     for kind in (kind for kind in KINDS if tests[kind]):
         each = ", ".join(f"{count} {thing}" for thing, count in things[kind].most_common())
-        lines.append(f"{tests[kind]} tests need {kind.what} ({each}): {kind.remedy}")
+        need = "test needs" if tests[kind] == 1 else "tests need"
+        lines.append(f"{tests[kind]} {need} {kind.what} ({each}): {kind.remedy}")
     return lines + sorted(others)
 
 

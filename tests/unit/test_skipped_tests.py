@@ -46,6 +46,7 @@ def test_every_skip_has_a_kind() -> None:
         ("the eval environment is not built (envs/build.py eval)", "environments"),
         ("environment verl is not built; make test builds it", "environments"),
         ("needs the data mirror at ../shared/data", "public files"),
+        ("the demo was not run here (make demo)", "results"),
         ("mounting a small tmpfs needs root", "a machine of another kind"),
     ],
 )
@@ -59,7 +60,7 @@ def test_one_line_for_each_kind_with_its_command() -> None:
     lines = summary_lines([*reasons, "needs the data mirror at ../shared/data", "the moon is not full"])
     assert lines == [
         "5 tests need Debian packages (3 chromium, 1 sandbox, 1 strace): `make test-setup` installs them",
-        f"1 tests need public files (1 data mirror): {KINDS[2].remedy}",
+        f"1 test needs public files (1 data mirror): {KINDS[2].remedy}",
         "1 test: the moon is not full",
     ]
 
