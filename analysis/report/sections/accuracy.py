@@ -155,12 +155,12 @@ def differences_table(rows: Sequence[CheckpointRow]) -> Table:
 
 
 def settings_sentence(run: RunResults) -> str:
-    """How the benchmarks of a run were asked: once if all alike."""
+    """How the benchmarks of a run were asked; their names are left out where all were asked alike."""
     texts = {name: run.settings_text(run.last, name) for name in run.benchmarks}
     alike: dict[str, list[str]] = {}
     for name, text in texts.items():
         alike.setdefault(text, []).append(name)
-    return "; ".join(f"{', '.join(names)}: {text}" for text, names in alike.items())
+    return next(iter(alike)) if len(alike) == 1 else "; ".join(f"{', '.join(alike[text])}: {text}" for text in alike)
 
 
 def content(report: ReportData) -> Content:
@@ -206,8 +206,7 @@ SECTION = Section(
     text="""\
 {{ figure("heldout_accuracy") }}
 {% for run, rows in report.rows.items() %}
-{{ accuracy_table(run, rows, "settings.html#settings-" ~ loop.index0, titles[run]) }}
-<p class="soft">{{ asked_with[run] }}</p>
+{{ accuracy_table(run, rows, "settings.html#settings-" ~ loop.index0, titles[run], asked_with[run]) }}
 {% endfor %}
 <p class="soft">Each number links to its completions, each run's name to its settings. Accuracy is in percent (avg@k
 over all completions) with its 95&nbsp;% interval. Below it is the difference to the base model on the same problems, in
