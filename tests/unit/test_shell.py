@@ -145,6 +145,28 @@ def test_a_heredoc_is_the_input_of_its_command_wherever_it_is_written(line: str)
     assert read(script, **{"1": ""}) == run(script)
 
 
+PARTS = {
+    "E": "E",
+    "-1": "-1",
+    "@": "@",
+    "$X": "$X",
+    "'a b'": "a b",
+    '"c"': "c",
+    "'\"'": '"',
+    "\\d": "d",
+    "{e}": "{e}",
+    "é": "é",
+}
+
+
+@given(st.lists(st.sampled_from(sorted(PARTS)), min_size=1, max_size=4))
+@examples("costly")
+def test_any_word_ends_a_heredoc(parts: list[str]) -> None:
+    end = "".join(PARTS[part] for part in parts)
+    script = f"export X=x\nbash <<{''.join(parts)}\ntrain a$X \\$X\n{end}\ntrain end"
+    assert read(script) == run(script)
+
+
 @pytest.mark.parametrize(
     "script",
     ["n=2; ((x = 1 << n))\ntrain $x", "((x = 1<<2)); train $x\ncat > /dev/null <<E\nhi\nE\ntrain y",

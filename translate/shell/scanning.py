@@ -9,7 +9,7 @@ from typing import NamedTuple
 from system.errors import UserError
 
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
-_HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?(\w+))")
+_HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s\\'\"`;&|<>()])+)")
 _CASE_SIGN, _CASE_IN, _CASE_END = re.compile(r";;&?|;&"), re.compile(r"\s+in(?=\s)"), re.compile(r"esac\b")
 _COMMAND_BEFORE = re.compile(r"(?:\A|[;&|(){}!\n`]|\b(?:do|then|else|elif|if|while|until))[ \t]*\Z")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
@@ -235,7 +235,10 @@ class _Heredoc(NamedTuple):
 
 def _heredoc(text: str, position: int) -> _Heredoc | None:
     match = _HEREDOC.match(text, position)
-    return _Heredoc(match[0], match[2] or match[3] or match[4], bool(match[1]), match.end()) if match else None
+    if match is None:
+        return None
+    delimiter = re.sub(r"'([^']*)'|\"([^\"]*)\"|\\(.)", r"\1\2\3", match[2])
+    return _Heredoc(match[0], delimiter, bool(match[1]), match.end())
 
 
 def _sum_end(text: str, position: int) -> int:
