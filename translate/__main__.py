@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,12 +33,11 @@ from system.errors import UserError, run_command
 from translate.page import as_text
 from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
-from translate.settings_of_text import settings_of_text
+from translate.settings_of_text import no_training, programs_and_files, settings_of_text
 from translate.translation import read_settings, refuse_open, translate_settings
 from translate.update import update_settings
 
 RUN_FILE = "run-file"
-COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
 
 
 def command_of_run(name: str, scale: str, stage: int) -> tuple[str, list[str]]:
@@ -80,13 +78,12 @@ def text_of_argument(argument: str) -> tuple[str, Path]:
 def framework_of_text(text: str) -> str:
     """The framework whose training a text starts first; raises UserError if it starts none."""
     entries = {name: command_parser.load(name).entry for name in framework_names()}
-    for word in (word.strip("\"'`;()") for word in COMMENT_LINE.sub("", text).split()):
+    for word in programs_and_files(text):
         for name, entry in entries.items():
-            if "=" not in word and entry.search(word):
+            if entry.search(word):
                 return name
-    raise UserError(
-        "the text starts no training of a framework: say with --from whose it is", code="framework-not-recognised"
-    )
+    sentence = "the text starts no training of a framework: say with --from whose it is"
+    raise no_training(sentence, "framework-not-recognised", text)
 
 
 def translated_page(arguments: argparse.Namespace) -> str:

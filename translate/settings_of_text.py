@@ -14,6 +14,14 @@ from system.yaml_files import read_yaml_text
 from translate import script_commands
 from translate.translation import part_is_in
 
+COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
+SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
+
+
+def programs_and_files(text: str) -> list[str]:
+    """The words of a script that may name a program or a file, as they are written."""
+    return [word.strip("\"'`;()") for word in COMMENT_LINE.sub("", text).split() if "=" not in word]
+
 
 class TextSettings(dict[str, Any]):
     """The settings of a text by name; `left_open` is what it does not decide of them, as a shell writes it."""
@@ -40,11 +48,8 @@ def settings_of_text(
     if not commands:
         settings = _without_command(parser, text, folder)
         if not settings:
-            raise UserError(
-                f"the text holds no command of {framework} ({parser.command}); paste it, or its settings",
-                code="no-command",
-                framework=framework,
-            )
+            sentence = f"the text holds no command of {framework} ({parser.command}); paste it, or its settings"
+            raise no_training(sentence, "no-command", text)
         alone = TextSettings(settings)
         alone.left_open = [f"${name}" for name in dict.fromkeys(re.findall(r"\$\{?(\w+)(?![\w.:])", text))]
         return alone
@@ -63,6 +68,13 @@ def settings_of_text(
     values = [str(value) for value in result.values()]
     result.left_open = [part for part in command.left_open if any(part_is_in(part, value) for value in values)]
     return result
+
+
+def no_training(sentence: str, code: str, text: str) -> UserError:
+    """The refusal of a text that starts no training; it names the scripts that the text may start."""
+    scripts = list(dict.fromkeys(word for word in programs_and_files(text) if word.endswith(SCRIPTS)))
+    more = f"; or translate {' or '.join(scripts)}, which it may start" if scripts else ""
+    return UserError(sentence + more, code=code, scripts=scripts)
 
 
 def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str, Any]:

@@ -232,6 +232,13 @@ def test_the_framework_is_known_by_what_the_text_starts(source: str) -> None:
     assert framework_of_text(start) == framework_of_text("\n".join(lines)) == source
     with refused("framework-not-recognised"):
         framework_of_text("learning_rate: 1e-6")
+    for other, name in (
+        ("bash a/b.sh 1", "a/b.sh"),
+        ("sbatch -N 2 'b.slurm'", "b.slurm"),
+        ("(. a.env; b.sh;)", "b.sh"),
+    ):
+        with refused("framework-not-recognised", scripts=[name]):
+            framework_of_text(f"#!/bin/bash\n# bash old.sh\nX=1\n{other}")
     assert "OpenRLHF" in printed_page("tinyzero/ppo-3b", None, "openrlhf")
 
 
