@@ -31,6 +31,7 @@ def test_what_belongs(tmp_path: Path, text: str, path: str, expected: bool) -> N
     assert belongs(file, path) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_every_folder_of_the_product_has_tests(folder: str) -> None:
     files = sorted((ROOT / "tests").rglob("test_*.py"))

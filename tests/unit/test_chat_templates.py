@@ -35,6 +35,7 @@ def test_a_template_that_draws_is_refused(part: str) -> None:
     assert "something else each time" in chat_template.problem(part + TURNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [NO_SYSTEM, DROPS_SYSTEM])
 def test_a_template_that_refuses_or_drops_a_message_names_prompts_that_it_takes(template: str) -> None:
     with refused("prompt-refused-by-template", prompt="boxed", suited=["deepscaler", "lighteval-boxed", "demystify"]):
@@ -52,6 +53,7 @@ def test_variables_of_the_template() -> None:
     assert prompt.render("2+3?", Renderer(LLAMA), {"date_string": "1 Jan 2025"}).startswith("1 Jan 2025")
 
 
+@pytest.mark.slow
 def test_a_template_that_writes_signs_otherwise_is_found_by_the_question_that_is_tried() -> None:
     with refused("prompt-refused-by-template", prompt="plain"):
         prompts.load("plain").render(prompts.QUESTION, Renderer(TURNS.replace("trim", "e")))

@@ -129,6 +129,7 @@ def test_what_is_left_out_against_a_published_row_is_said(tmp_path):
     assert nothing.exit_status == 2 and any("left out: other" in note for note in nothing.notes)
 
 
+@pytest.mark.slow
 def test_ungradable_answers_make_no_verdict_and_are_counted(tmp_path):
     right = sample(400, 2, 0.6, 0)
     base, worse = graded(right), graded(right)

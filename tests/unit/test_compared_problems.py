@@ -1,6 +1,7 @@
 """Sides with other problems: what an accepted subset compares, and what is said where nothing is shared."""
 
 import numpy as np
+import pytest
 
 from analysis.compare_checkpoints import graded_checkpoint, paired_comparison
 from analysis.compare_recipes import training_runs
@@ -9,6 +10,7 @@ from tests.unit.test_recipe_difference import folders
 from tests.user_errors import refused
 
 
+@pytest.mark.slow
 def test_an_accepted_subset_is_compared_on_the_problems_of_both_sides(tmp_path):
     rng = np.random.default_rng(0)
     for number in range(6):

@@ -117,6 +117,7 @@ def test_every_entry_is_of_a_formula_and_a_framework_and_complete() -> None:
         assert set(entry) in ({"formulas", "cannot"}, {"formulas", "what", "variant", "source", "agree"})
 
 
+@pytest.mark.slow
 def test_a_difference_that_appears_grows_or_disappears_is_a_problem() -> None:
     seeds = range(4)
     for (framework, name), entry in known_differences().items():

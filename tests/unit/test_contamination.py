@@ -48,6 +48,7 @@ def test_the_rest_counts_word_for_word_whatever_the_white_space(completion: str,
 NUMBERS = "Mia has 5 apples and eats 2 of them, then finds 7 more and gives 3 to Tom. How many are left?"
 
 
+@pytest.mark.slow
 def test_a_twin_has_as_much_left_to_say_and_new_numbers_where_its_question_has() -> None:
     questions = [NUMBERS, "x " * 200, "Prove that the sum of two even numbers is even."]
     twins = contamination.Twin(questions, seed=0)

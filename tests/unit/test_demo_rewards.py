@@ -23,6 +23,7 @@ def demo_runs() -> list[str]:
     return sorted(by_settings.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", demo_runs())
 def test_right_traces_of_the_base_model_earn_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_tokens, "encode", str.split)

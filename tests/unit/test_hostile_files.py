@@ -48,6 +48,7 @@ def test_a_template_that_takes_all_time_or_memory_is_refused(part: str) -> None:
     assert chat_template.opens_a_turn(hidden)
 
 
+@pytest.mark.slow
 def test_what_a_template_says_of_itself_is_short() -> None:
     assert len(chat_template.problem("{{raise_exception('x' * 10 ** 6)}}")) < 300
     with refused("prompt-refused-by-template"):
@@ -153,7 +154,8 @@ def test_other_kinds() -> None:
     assert [error and error.code for error in codes] == ["file-too-long", "out-of-memory", "out-of-memory"]
 
 
-@pytest.mark.parametrize("packing", ["gzip", pytest.param("bz2", marks=pytest.mark.slow), "zstd"])
+@pytest.mark.slow
+@pytest.mark.parametrize("packing", ["gzip", "bz2", "zstd"])
 def test_generations_that_unpack_to_more_than_text_are_refused(packing: str, tmp_path: Path) -> None:
     file = tmp_path / "x.jsonl.packed"
     with pa.output_stream(str(file), compression=packing) as stream:
@@ -163,6 +165,7 @@ def test_generations_that_unpack_to_more_than_text_are_refused(packing: str, tmp
         recognise_file.read_generations(file)
 
 
+@pytest.mark.slow
 def test_a_data_set_that_unpacks_to_more_than_text_is_refused() -> None:
     packed = gzip.compress(b'{"question": "' + b"a" * (65 << 20) + b'"}\n', 1)
     for name in ("x.jsonl.gz", "x.json.gz", "x.csv.gz"):
@@ -173,6 +176,7 @@ def test_a_data_set_that_unpacks_to_more_than_text_is_refused() -> None:
     assert dataset_sources.parse_rows("x.jsonl.gz", gzip.compress(b'{"a": 1}\n')) == [{"a": 1}]
 
 
+@pytest.mark.slow
 def test_a_table_of_one_long_text_in_every_row_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LEAST_BYTES", 1 << 26)
     text = pa.array(["a" * 10_000])

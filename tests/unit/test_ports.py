@@ -82,6 +82,7 @@ atexit.register(print, "    another line of Ray's")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("end", "nodes"), [("", [{"GPU": 2.0}]), ("def nodes(): raise SystemExit(0)", [])])
 def test_what_ray_prints_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, nodes: object) -> None:
     (tmp_path / "ray.py").write_text(NOISY_RAY + end)

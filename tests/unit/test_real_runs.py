@@ -32,6 +32,7 @@ def test_an_odd_number_of_seeds_is_refused() -> None:
         real_runs.splits(runs([0.5] * 5, 0))
 
 
+@pytest.mark.slow
 def test_power_grows_with_the_gain_and_comes_near_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real_runs, "MOST", 40)
     monkeypatch.setattr(real_runs, "GAINS", (0.02, 0.12))

@@ -338,6 +338,7 @@ def test_earlier_checkpoints_may_have_other_repeats(tmp_path):
     assert {run.shape for side in sides for run in side["questions"]} == {(60, 2)}
 
 
+@pytest.mark.slow
 def test_paired_seeds_see_more_where_seeds_are_alike(tmp_path):
     random, better = np.random.default_rng(8), {True: 0, False: 0}
     for _ in range(40):
@@ -354,6 +355,7 @@ def test_paired_seeds_see_more_where_seeds_are_alike(tmp_path):
     assert line.welch.error >= gaps.std(ddof=1) / 2 - 1e-12  # and what the choice of problems adds
 
 
+@pytest.mark.slow
 def test_runs_are_paired_by_their_seeds(tmp_path):
     sides = [[], []]
     for side, numbers in enumerate(((1, 0, 2), (0, 1, 2))):

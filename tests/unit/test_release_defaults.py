@@ -64,6 +64,7 @@ def test_a_new_setting_is_reported(framework: str, new: str) -> None:
     assert release_defaults.unknown_settings(framework, stated(framework) | {new: True}) == [new]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", framework_names())
 def test_every_listed_default_has_a_reason_and_a_run_that_relies_on_it(framework: str) -> None:
     content = read_yaml(release_defaults.FOLDER / framework / "defaults.yaml")

@@ -45,6 +45,7 @@ def test_an_even_gain_that_few_problems_hide_is_seen_on_these_same_problems():
     assert rejected[SAME] >= 24 and rejected[LIKE] <= 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 0.3])
 def test_cancelling_changes_are_no_difference_on_these_same_problems(shift):
     random, false, inside = np.random.default_rng(2), 0, 0
@@ -70,6 +71,7 @@ def test_the_mean_and_a_loss_beyond_the_margin():
     assert not paired_answers.margin_excluded(pairs, 0.05, 0.05, SAME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problems", [SAME, LIKE])
 def test_the_pooled_answer_weighs_problems_and_sees_more_than_the_mean(problems):
     random, rejected = np.random.default_rng(4), np.zeros(2)

@@ -458,7 +458,9 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("for v in (; do train a; done", "not-bash"),
         ("train --a <your key> \\\n --lr 3", "placeholder"),
         ("f() { f; }; f; train a", "endless-script"),
-        ("while true; do n=$(( ${n:-0} + 1 )); sleep 1; done; train a", "endless-script"),
+        pytest.param(
+            "while true; do n=$(( ${n:-0} + 1 )); sleep 1; done; train a", "endless-script", marks=pytest.mark.slow
+        ),
         ("for i in $(seq 10001); do N=$i; done; train $N", "endless-script"),
         ("A=x; for i in {1..60}; do A=$A$A; done; train $A", "endless-script"),
         ("train {1..20000}", "endless-script"),
@@ -466,7 +468,11 @@ def test_a_branch_that_decides_which_training_runs_is_asked_for() -> None:
         ("shopt -s expand_aliases; alias go='train a'\ngo b", "alias-not-read"),
         ("[ $U = x ] && shopt -s expand_aliases; alias go=N=2; f() { go; }; N=1; f; train $N", "alias-not-read"),
         ("train {1..200}{1..200}", "endless-script"),
-        ('A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"', "endless-script"),
+        pytest.param(
+            'A=(x); for i in {1..60}; do A+=("${A[@]}"); done; train "${A[@]}"',
+            "endless-script",
+            marks=pytest.mark.slow,
+        ),
         ("train a=" + "${A:-" * 2000 + "x" + "}" * 2000, "endless-script"),
     ],
 )

@@ -89,6 +89,7 @@ def test_seeds_are_one_group_with_an_interval(tmp_path: Path) -> None:
     assert common_accuracy([*group.trainings, other]) == 0.4
 
 
+@pytest.mark.slow
 def test_the_page_with_another_machine_s_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

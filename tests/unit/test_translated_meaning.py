@@ -337,6 +337,7 @@ def test_the_pinned_release_is_one_that_a_text_can_be_of(framework: str) -> None
     assert f"the default of {framework} {pinned}." in printed_page(text, framework, "verl", release=pinned)
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_the_output_gets_no_traceback() -> None:
     command = [sys.executable, "-m", "translate", "--from", "verl", "--to", "openrlhf", VERL]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

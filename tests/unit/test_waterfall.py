@@ -55,6 +55,7 @@ def test_an_exact_effect_has_an_exact_interval() -> None:
     assert part.change == (0.125, 0.125, 0.125)
 
 
+@pytest.mark.slow
 def test_intervals_cover_a_planted_effect_at_about_their_level() -> None:
     generator = np.random.default_rng(1)
     inside = 0

@@ -225,6 +225,7 @@ def test_copies_and_other_last_steps_decide_no_claim() -> None:
     assert finding(claim({**low, "step": 20}), runs_by_name([one, early]), "full").verdict == CONTRADICTED
 
 
+@pytest.mark.slow
 def test_each_of_several_rules_contradicts_with_its_share_of_the_error() -> None:
     estimate = measure({**MEASURED["share"][0], "step": 40}, RUNS)
     assert isinstance(estimate, Estimate)

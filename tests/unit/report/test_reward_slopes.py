@@ -59,6 +59,7 @@ def test_the_intervals_of_slopes_cover_about_as_often_as_they_say() -> None:
         assert 0.95 - 4 * math.sqrt(0.95 * 0.05 / times) <= hits / times <= 0.995, name
 
 
+@pytest.mark.slow
 def test_no_slope_is_seen_where_there_is_none() -> None:
     rng = np.random.default_rng(6)
     false = 0

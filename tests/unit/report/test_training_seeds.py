@@ -94,6 +94,7 @@ def test_the_interval_over_seeds_by_hand() -> None:
     assert interval.high == pytest.approx(0.5 + 2.022691 * 0.5 * (40 / 39) ** 0.5 / 40**0.5, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("of_seeds", "of_problems"), [(0.0, 0.1), (0.05, 0.1), (0.1, 0.02)])
 def test_the_interval_over_seeds_covers_new_seeds_and_new_problems(of_seeds: float, of_problems: float) -> None:
     rng, covered, trials = np.random.default_rng(1), 0, 1000
@@ -157,6 +158,7 @@ def test_recipes_are_compared_over_seeds_where_checkpoints_alone_would_differ() 
     assert table is not None and table.data["verdict"].tolist() == ["the second recipe is better"]
 
 
+@pytest.mark.slow
 def test_one_correction_goes_over_the_runs_and_recipes_of_a_page() -> None:
     base, better = seeds_of("recipe/base", {0: 10, 1: 10, 2: 11}), seeds_of("recipe/better", {0: 19, 1: 18, 2: 19})
     alone = [
