@@ -262,9 +262,23 @@ def options(arguments: list[str]) -> dict[str, Any]:
         elif name:
             texts_of[name].append(word)
     return {
-        name: [value_of_text(text) for text in texts] if len(texts) > 1 else value_of_text(texts[0]) if texts else True
+        name: [_value_of_option(one) for one in texts]
+        if len(texts) > 1
+        else _value_of_option(texts[0])
+        if texts
+        else True
         for name, texts in texts_of.items()
     }
+
+
+def _value_of_option(text: str) -> Any:
+    """The same as value_of_text; braces are JSON, or a text such as the placeholder `{your_dataset}`."""
+    if text.startswith("{"):
+        try:
+            json.loads(text)
+        except ValueError:
+            return text
+    return value_of_text(text)
 
 
 def value_of_text(text: str) -> Any:

@@ -174,14 +174,20 @@ class Reading:
         else:
             self.idle |= dict.fromkeys(settings_of_keys.values(), f"it has no effect with another loss than {loss}")
 
-    def check_batch(self, group: float, settings: Sequence[str], **sizes: float) -> None:
-        """Raise UserError for a size in completions, by its name, that is no whole number of prompts."""
+    def check_batch(self, group: float, settings: Sequence[str], remedy: str = "", **sizes: float) -> None:
+        """Raise UserError for a size in completions, by its name, that is no whole number of prompts.
+
+        Args:
+            group: completions per prompt.
+            settings: that the sizes come from.
+            remedy: what else than another batch mends it.
+            sizes: by name.
+        """
         for unit, size in sizes.items():
             if not group or size % group or not size:
                 raise UserError(
                     f"{'an' if unit[0] in 'aeiou' else 'a'} {unit} of {size:g} completions is no whole number of "
-                    f"prompts with {group:g} completions each ({', '.join(settings)}); correct the batch, or say with "
-                    "--gpus how many GPUs train",
+                    f"prompts with {group:g} completions each ({', '.join(settings)}); correct the batch{remedy}",
                     code="batch-does-not-divide",
                 )
 

@@ -17,7 +17,7 @@ import argparse
 import contextlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ def translated_page(arguments: argparse.Namespace) -> str:
     if arguments.check:
         check_accepted(arguments.target, common, flags)
     head = _about_defaults(source, reading, labels, release) if not is_run else []
-    head += open_line + _about_inputs(source, settings)
+    head += open_line + _about_inputs(source, labels)
     checked = "accepted by" if arguments.check else "not yet read by"
     hint = "" if arguments.check else "; --check has it read"
     head.append(f"The result is {checked} the parser of {target.tables['release']}{hint}.")
@@ -147,11 +147,11 @@ def _about_processes(source: CommandParser, settings: Mapping[str, Any]) -> list
     return ["The text does not say how many processes train, so it is read with one; --gpus says how many do."]
 
 
-def _about_inputs(source: CommandParser, settings: Mapping[str, Any]) -> list[str]:
-    """That the text names no model or no data set; nothing if it names both."""
+def _about_inputs(source: CommandParser, stated: Collection[str]) -> list[str]:
+    """That the text names no model or no data set, by today's names; nothing if it names both."""
     names = {key: source.unconverted[key] for key in ("model", "dataset")}
-    absent = {key: name for key, name in names.items() if name not in settings}
-    if "datasets" in settings:  # several, in a configuration of TRL
+    absent = {key: name for key, name in names.items() if name not in stated}
+    if "datasets" in stated:  # several, in a configuration of TRL
         absent.pop("dataset", None)
     what = " and no ".join(absent).replace("dataset", "data set")
     return [f"The text names no {what} ({', '.join(absent.values())}); nor does the result."] if absent else []

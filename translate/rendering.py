@@ -71,9 +71,11 @@ class Rendering:
             value = self.common.get(key)
             if isinstance(value, list):
                 value = value[0] if len(value) == 1 else parser.several_datasets(value)
-            if value is not None:
-                whole = isinstance(value, float) and value.is_integer()
-                flags[setting] = (int(value) if whole else value, key)
+            part = isinstance(value, float) and not value.is_integer()
+            if part and type(parser.defaults.get(setting)) is int:
+                self.refused[key] = f"{release} takes whole numbers alone"
+            elif value is not None:
+                flags[setting] = (int(value) if isinstance(value, float) and not part else value, key)
             elif key in self.common:
                 self.refused[key] = f"{release} takes one"
         self.flags: Flags = flags | extra

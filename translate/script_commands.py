@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from frameworks.command_parser import ScriptCommand, set_options
@@ -46,6 +46,8 @@ def training_commands(
         if as_written(arguments[0]).rpartition("/")[2] in _NO_LAUNCHERS:
             return None
         start = next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
+        if start is not None and _is_argument(arguments[:start], arguments[start + 1 :]):
+            return None
         if start is None:
             pairs = zip(["", *arguments], arguments, strict=False)
             names = [name for before, word in pairs if _is_program(before, word) for name in unknown_names(word)]
@@ -69,8 +71,8 @@ def training_commands(
         )
     if unnamed and not interpreter.calls:
         raise _unknown_program(list(dict.fromkeys(unnamed)))
-    if outcome.flow == "exit" and interpreter.unset and not interpreter.calls:
-        unset = list(interpreter.unset)
+    unset = list(interpreter.unset or interpreter.state.empty)
+    if outcome.flow == "exit" and unset and not interpreter.calls:
         names = ", ".join(f"${name}" for name in unset)
         raise UserError(
             f"the script ends before it starts a training where nothing says {names}; add {set_options(unset)}",
@@ -94,6 +96,13 @@ def _is_program(before: str, word: str) -> bool:
     name = word.rpartition("/")[2]
     is_named = before == "" or before == "-m" or bool(_STARTS_PYTHON.search(before)) or word.endswith(".py")
     return is_named and END in name and not word.startswith("-") and "=" not in word
+
+
+def _is_argument(before: Sequence[str], after: Sequence[str]) -> bool:
+    """Whether a word between others is an option's value, or the last argument, of another script."""
+    scripts = [number for number, word in enumerate(before) if re.fullmatch(r"[^-=][^=]*\.py", word)]
+    started = scripts and any(_STARTS_PYTHON.search(word) or word == "--" for word in before[scripts[-1] :])
+    return bool(scripts) and not started and (before[-1].startswith("--") or not after)
 
 
 def _script_command(call: Call) -> ScriptCommand:
@@ -121,8 +130,8 @@ def _script_command(call: Call) -> ScriptCommand:
 
 def _left_open(call: Call) -> list[str]:
     texts = [*call.arguments[: call.start], *call.arguments[call.start + 1 :], *call.environment.values()]
-    parts = [[f"${name}" for name in unknown_names(text)] or unknown_parts(text) for text in texts]
-    return list(dict.fromkeys(part for of_text in parts for part in of_text))
+    parts = [[*(f"${name}" for name in unknown_names(text)), *unknown_parts(text)] for text in texts]
+    return list(dict.fromkeys(part for of_text in parts for part in of_text if not part.startswith(("${", "$(("))))
 
 
 def plain_words(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from translate import script_commands
 from translate.translation import part_is_in
 
 COMMENT_LINE = re.compile(r"^\s*#.*$", re.MULTILINE)
+SAME_SHELL = ("source", ".")
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
 
@@ -72,7 +73,8 @@ def settings_of_text(
 
 def no_training(sentence: str, code: str, text: str) -> UserError:
     """The refusal of a text that starts no training; it names the scripts that the text may start."""
-    scripts = list(dict.fromkeys(word for word in programs_and_files(text) if word.endswith(SCRIPTS)))
+    pairs = pairwise(["", *programs_and_files(text)])
+    scripts = list(dict.fromkeys(word for before, word in pairs if word.endswith(SCRIPTS) and before not in SAME_SHELL))
     more = f"; or translate {' or '.join(scripts)}, which it may start" if scripts else ""
     return UserError(sentence + more, code=code, scripts=scripts)
 

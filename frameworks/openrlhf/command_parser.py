@@ -75,6 +75,8 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
     def read(self, reading: Reading) -> None:
         """See CommandParser."""
         ppo = _read_advantages(reading)
+        if isinstance(datasets := reading.stated.get("data.prompt_dataset"), str) and "," in datasets:
+            reading.note("dataset", datasets.split(","), "data.prompt_dataset")
         group, step, update = (reading.number(name) for name in BATCH)
         reading.note_batch(step * group, update, group, BATCH)
         for key, targets in openrlhf.FLAGS.items():
@@ -107,6 +109,16 @@ class OpenRLHFCommandParser(command_parser.CommandParser):
         _read_schedules(reading, ("actor", *["critic"] * ppo))
         if (frozen := reading.number("critic.freezing_steps")) >= 0:
             reading.note("optimizer.critic_warmup_steps", frozen + 1, "critic.freezing_steps")
+
+    def as_arguments(self, flags: Flags) -> list[str]:
+        """See CommandParser; what is no switch takes True as a word."""
+        switches = {name for name, default in self.defaults.items() if isinstance(default, bool)}
+        return super().as_arguments(
+            {
+                name: ("True" if value is True and name not in switches else value, key)
+                for name, (value, key) in flags.items()
+            }
+        )
 
     def several_datasets(self, names: list[Any]) -> Any:
         """See CommandParser."""
@@ -210,7 +222,8 @@ def _read_hardware(reading: Reading, ppo: bool) -> None:
 def _read_sampling(reading: Reading) -> None:
     longest, both, prompt = "rollout.max_new_tokens", "data.max_len", "prompt_max_len"
     if reading.get(longest) is None:
-        reading.note("rollout.max_response_tokens", reading.get(both), both)  # the release's: what the prompt leaves
+        reading.note("rollout.max_response_tokens", reading.get(both), both)
+        reading.reasons[both] = "it limits prompt and completion together, and others the completion alone"
     elif (limit := reading.get(prompt)) is not None:  # an earlier release's
         reading.note("rollout.max_prompt_tokens", limit, prompt)
     elif (rest := reading.number(both) - reading.number(longest)) > 0:
@@ -246,6 +259,7 @@ def _read_objective(reading: Reading, ppo: bool) -> None:
         reading.note_choice("objective.loss_aggregation", mean, objective.AGGREGATIONS)
     if (band := reading.numbers("actor.eps_clip_low_high", 2)) is not None:
         reading.note("objective.clip_ratio", band[0], "actor.eps_clip_low_high")
+        reading.idle["actor.eps_clip"] = "it has no effect beside actor.eps_clip_low_high"
         if band[0] != band[1]:
             reading.note("objective.clip_ratio_high", band[1], "actor.eps_clip_low_high")
     if reading.get(loss) != objective.LOSSES["ppo"]:

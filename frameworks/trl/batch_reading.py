@@ -64,7 +64,7 @@ def read(reading: Reading) -> None:
     processes, group = _processes(reading), reading.number("num_generations")
     at_once, iterations = each * processes, reading.number("num_iterations")
     generation, update = _generation(reading, at_once, accumulated), at_once * accumulated
-    reading.check_batch(group, BATCH, generation=generation, update=update)
+    reading.check_batch(group, BATCH, ", or say with --gpus how many GPUs train", generation=generation, update=update)
     step, settings = max(generation, update), BATCH
     if generation % update and (update % generation or iterations > 1):
         step, settings = update, tuple(name for name in BATCH if name not in GENERATION)

@@ -24,10 +24,13 @@ def read(reading: Reading, ppo: bool) -> None:
     reading.note_of_loss(SAPO, "sapo", loss)
     if loss != "ppo":
         reading.note_choice("objective.policy_loss", LOSS, objective.LOSSES)
+    else:
+        reading.idle[LOSS] = "it is PPO's, as by default"
     if not ppo:
         name = "algorithm.norm_adv_by_std_in_grpo"
         if "objective.estimator" not in reading.common:
-            reading.note("objective.scale_rewards", "group" if reading.get(name) else "none", name)
+            scale = "group" if reading.get(name) else "none"
+            reading.note("objective.scale_rewards", scale, name, "algorithm.adv_estimator")
         reading.idle |= {
             one: "it has no effect without a critic" for one in reading.stated if one.startswith("critic.")
         }
@@ -75,6 +78,8 @@ def _read_clips(reading: Reading, loss: str | None) -> None:
         reading.idle[f"{ACTOR}.clip_ratio_c"] = f"it has no effect with {loss}"
     elif bound < objective.NO_DUAL_CLIP:
         reading.note("objective.dual_clip", bound, f"{ACTOR}.clip_ratio_c")
+    else:
+        reading.idle[f"{ACTOR}.clip_ratio_c"] = "at this size it bounds nothing"
 
 
 def _read_correction(reading: Reading) -> None:

@@ -163,7 +163,7 @@ PARTS = {
 @examples("costly")
 def test_any_word_ends_a_heredoc(parts: list[str]) -> None:
     end = "".join(PARTS[part] for part in parts)
-    script = f"export X=x\nbash <<{''.join(parts)}\ntrain a$X \\$X\n{end}\ntrain end"
+    script = f"export X=x\nbash << {''.join(parts)}\ntrain a$X \\$X\n{end}\ntrain end"
     assert read(script) == run(script)
 
 

@@ -125,8 +125,9 @@ class Condition:
             self.names += unknown_names(value)
             return None
         unset = re.fullmatch(r"\"?\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})\"?", raw)
-        if unset and self.expansion.state.value(unset[1] or unset[2]) is None:
-            self.unset.append(unset[1] or unset[2])
+        name, state = unset and (unset[1] or unset[2]), self.expansion.state
+        if name and (state.value(name) is None or (name in state.empty and value == "")):
+            self.unset.append(name)
             return sign == "-z"
         if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
             return None

@@ -127,6 +127,8 @@ class Expansion:
         name, key, colon, sign, text = default.groups()
         values, quotes = self._values(name, key), '"' if is_quoted else _BOTH
         is_set = bool(values) and not (colon and values == [""])
+        if sign == "-" and not text and values is None:
+            self.state.empty[name] = None
         if sign in "-+" and is_set == (sign == "+"):
             self._add(fields, text if is_quoted else with_home(text), quotes, separators, separators)
         elif sign == "+":

@@ -99,7 +99,7 @@ class Left(NamedTuple):
 
 @dataclass
 class State:
-    """What statements change. A copy shares nothing that changes."""
+    """What statements change. A copy shares nothing that changes, but for `empty`."""
 
     outside: Mapping[str, str]  # variables that the reader says, for what the script leaves open
     variables: dict[str, Value] = field(default_factory=dict)
@@ -115,6 +115,7 @@ class State:
     aliases: set[str] = field(default_factory=set)
     traps: tuple[str, ...] = ("",)  # what may run at the end of the shell
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
+    empty: dict[str, None] = field(default_factory=dict)  # that nobody says and `${name:-}` takes so; of all copies
 
     def copy(self) -> State:
         """A state that changes alone."""
@@ -150,7 +151,10 @@ class State:
         if name in self.kinds:
             value = _of_kind(self.kinds[name], name, value)
         if isinstance(value, str) and is_unknown(value):
-            value = self.outside.get(name, _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value))
+            named = _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value)
+            value = self.outside.get(name, unknown(f"${name}", name) if _SUBSTITUTION.fullmatch(value) else named)
+        elif value == [unknown(f"${{{name}[@]}}")] and name in self.outside:
+            value = self.outside[name].split()
         parts = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
         if len(parts) + sum(map(len, parts)) > MOST_CHARACTERS:
             raise UserError(

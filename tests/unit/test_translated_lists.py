@@ -1,0 +1,140 @@
+"""What a translation says of each setting is true: in a line, in a list, or in the first block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from frameworks import command_parser
+from tests.translated_pages import printed_page
+from tests.user_errors import refused
+from translate.settings_of_text import settings_of_text
+
+OPENRLHF = (
+    "python3 -m openrlhf.cli.train_ppo_ray --rollout.n_samples_per_prompt 8 --algo.advantage.estimator group_norm "
+    "--actor.num_gpus_per_node 8 --vllm.num_engines 8 --train.colocate_all "
+)
+VERL = "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=4 "
+TRL = "trl grpo --num_generations 8 --per_device_train_batch_size 8 --model_name_or_path m --dataset_name d "
+NO_INPUT = "The text names no"
+
+
+def list_with(page: str, setting: str) -> str:
+    """The title of the list that has a setting, without its count; empty where a line has it."""
+    title = ""
+    for line in page.split("\n"):
+        if line.startswith("# ") and not line.startswith("#   "):
+            title = line[2:].rpartition(":")[0]
+        elif line.startswith(f"#   {setting}"):
+            return title
+    return ""
+
+
+@pytest.mark.parametrize("target", ["trl", "verl", "openrlhf"])
+@pytest.mark.parametrize(
+    "names", ["--pretrain m --prompt_data d", "--actor.model_name_or_path m --data.prompt_dataset d"]
+)
+def test_a_model_and_a_data_set_are_named_under_any_release_s_names(names: str, target: str) -> None:
+    assert NO_INPUT not in printed_page(OPENRLHF + names, "openrlhf", target)
+    assert NO_INPUT in printed_page(OPENRLHF + names.partition(" --")[0], "openrlhf", target)
+
+
+@pytest.mark.parametrize("name", ["prompt_data", "data.prompt_dataset"])
+def test_data_sets_of_a_comma_list_are_several(name: str) -> None:
+    text = f"{OPENRLHF}--{name} a.jsonl,b.jsonl"
+    page = printed_page(text, "openrlhf", "verl")
+    settings = settings_of_text(command_parser.load("verl"), page, Path(), {}, None)
+    assert settings["data.train_files"] == ["a.jsonl", "b.jsonl"]
+    assert list_with(printed_page(text, "openrlhf", "trl"), name) == "Cannot be expressed"
+    assert "--data.prompt_dataset a.jsonl,b.jsonl" in printed_page(text, "openrlhf", "openrlhf")
+
+
+@pytest.mark.parametrize("target", ["trl", "verl"])
+def test_a_limit_on_prompt_and_completion_together_is_none_on_the_completion(target: str) -> None:
+    page = printed_page(OPENRLHF + "--data.max_len 2048", "openrlhf", target)
+    assert list_with(page, "data.max_len=2048") == "Cannot be expressed"
+    page = printed_page(OPENRLHF + "--data.max_len 2048 --rollout.max_new_tokens 1024", "openrlhf", "verl")
+    assert list_with(page, "data.max_len=2048") == ""
+
+
+@pytest.mark.parametrize("key", ["True", "{wandb_token}", "abc"])
+def test_an_option_that_is_no_switch_keeps_its_word(key: str) -> None:
+    page = printed_page(f"{OPENRLHF}--use_wandb {key} --wandb_project p", "openrlhf", "openrlhf")
+    assert f"--logger.wandb.key {key!r} ".replace("'", "") in page.replace("'", "")
+
+
+@pytest.mark.parametrize(("source", "name"), [("openrlhf", "{your_dataset}"), ("openrlhf", "{a}/{b}.jsonl")])
+def test_a_placeholder_in_braces_remains_text(source: str, name: str) -> None:
+    page = printed_page(f"{OPENRLHF}--data.prompt_dataset {name}", source, "trl")
+    assert f"--dataset_name '{name}'" in page
+
+
+@pytest.mark.parametrize(("epochs", "is_whole"), [("0.5", False), ("2.5", False), ("2.0", True), ("3", True)])
+@pytest.mark.parametrize("target", ["verl", "openrlhf"])
+def test_a_part_of_a_pass_is_no_whole_number_of_passes(epochs: str, is_whole: bool, target: str) -> None:
+    page = printed_page(f"{TRL}--num_train_epochs {epochs}", "trl", target)
+    assert (list_with(page, "num_train_epochs") == "") == is_whole
+
+
+@pytest.mark.parametrize(
+    "command", ["mapfile -t A < <(python3 f.py)", "readarray -t A < f.txt", "read -r -a A < f.txt"]
+)
+def test_an_array_that_nobody_knows_is_taken_from_the_reader(command: str) -> None:
+    script = f'{command}\n{VERL}"${{A[@]}}"'
+    with refused("unknown-settings", variables=["A"]):
+        printed_page(script, "verl", "trl")
+    assert "--temperature 0.5" in printed_page(script, "verl", "trl", "A=actor_rollout_ref.rollout.temperature=0.5")
+    assert "--temperature" not in printed_page(script, "verl", "trl", "A=")
+
+
+def test_the_output_of_a_command_is_left_open_under_the_name_of_its_variable() -> None:
+    script = f'R="$(cd "$(dirname "$0")" && pwd)"\n{VERL}actor_rollout_ref.model.path="$R/m" data.train_files=$(date)/d'
+    page = printed_page(script, "verl", "trl")
+    assert '--model_name_or_path "$R/m"' in page and "Left open by the text: $R, $(date)." in page
+    assert "--model_name_or_path /a/m" in printed_page(script, "verl", "trl", "R=/a")
+
+
+@pytest.mark.parametrize(
+    ("setting", "title"),
+    [
+        ("actor_rollout_ref.actor.optim.lr_decay_style=cosine", "Cannot be expressed"),
+        ("actor_rollout_ref.actor.optim.lr_decay_steps=1000", "Cannot be expressed"),
+        (
+            "actor_rollout_ref.actor.megatron.use_distributed_optimizer=True",
+            "Concerns the source's machine, files and logs alone",
+        ),
+        ("actor_rollout_ref.actor.policy_loss.loss_mode=vanilla", "The same by default, and left out"),
+        ("actor_rollout_ref.actor.clip_ratio_c=1000000000.0", "The same by default, and left out"),
+        ("algorithm.adv_estimator=grpo", ""),
+    ],
+)
+def test_what_becomes_of_a_setting_of_verl(setting: str, title: str) -> None:
+    assert list_with(printed_page(VERL + setting, "verl", "openrlhf"), setting) == title
+
+
+def test_a_bound_beside_two_has_no_effect() -> None:
+    page = printed_page(OPENRLHF + "--actor.eps_clip 0.1 --actor.eps_clip_low_high 0.2 0.3", "openrlhf", "trl")
+    assert list_with(page, "actor.eps_clip=") == "The same by default, and left out"
+
+
+@pytest.mark.parametrize("given", ["${MODEL:-}", "${MODEL-}", "${1:-}"])
+def test_a_script_that_ends_where_a_variable_is_empty_says_which(given: str) -> None:
+    name = given.strip("${}:-")
+    script = f'M={given}\nif [ -z "$M" ]; then exit 1; fi\n{VERL}actor_rollout_ref.model.path=$M'
+    with refused("ends-before-training", variables=[name]):
+        printed_page(script, "verl", "trl")
+    assert "--model_name_or_path x" in printed_page(script, "verl", "trl", f"{name}=x")
+
+
+@pytest.mark.parametrize("line", ["python3 patch.py --target a/main_ppo.py", "python3 patch.py a/trainer/main_ppo.py"])
+def test_a_file_that_is_another_script_s_argument_starts_nothing(line: str) -> None:
+    assert "--num_generations 4" in printed_page(f"{line}\n{VERL}", "verl", "trl")
+    with refused("no-command"):
+        printed_page(line, "verl", "trl")
+
+
+@pytest.mark.parametrize("line", ["python3 run.py -- python3 main_ppo.py", "python3 start.py main_ppo.py"])
+def test_a_script_may_start_another(line: str) -> None:
+    settings = VERL.partition("main_ppo ")[2]
+    assert "--num_generations 4" in printed_page(f"{line} {settings}", "verl", "trl")
