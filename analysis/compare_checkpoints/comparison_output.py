@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.compare_checkpoints import graded_checkpoint
 from analysis.compare_checkpoints.comparison import ALL, BenchmarkResult, Comparison, PooledResult
 from analysis.compare_checkpoints.graded_checkpoint import GradedCheckpoint, correct
 from analysis.compare_checkpoints.other_measures import MeasureChange
@@ -208,7 +209,8 @@ def markdown(result: Comparison) -> str:
 def all_changed_problems(
     result: Comparison, checkpoint: GradedCheckpoint, baseline: GradedCheckpoint
 ) -> dict[str, list[ChangedProblem]]:
-    """The changed problems of every benchmark that was compared."""
+    """The changed problems of every benchmark that was compared, of those that both sides have."""
+    checkpoint, baseline = graded_checkpoint.on_shared_problems((checkpoint, baseline), {graded_checkpoint.SUBSET})
     compared = [line.benchmark for line in result.lines if line.difference and line.benchmark != ALL]
     return {name: changed_problems(checkpoint, baseline, name) for name in compared}
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analysis.compare_checkpoints import graded_checkpoint, paired_comparison
+from analysis.compare_checkpoints import comparison_output, graded_checkpoint, paired_comparison
 from analysis.compare_recipes import training_runs
 from tests.unit.test_compare_checkpoints import graded, read, sample, save
 from tests.unit.test_recipe_difference import folders
@@ -25,6 +25,8 @@ def test_an_accepted_subset_is_compared_on_the_problems_of_both_sides(tmp_path):
         assert shared and chosen[0] != chosen[1]
         assert paired_comparison.compare(new, old).exit_status == 2
         accepted = paired_comparison.compare(new, old, accepted=["subset"])
+        changed = comparison_output.all_changed_problems(accepted, new, old)["questions"]
+        assert changed and {problem.problem_id for problem in changed} <= shared
         first, second = (
             read(tmp_path, f"{number}-{side}-shared", table[table["problem_id"].isin(shared)])
             for side, table in zip("ab", whole, strict=True)

@@ -118,10 +118,10 @@ def test_a_bound_beside_two_has_no_effect() -> None:
     assert list_with(page, "actor.eps_clip=") == "The same by default, and left out"
 
 
-@pytest.mark.parametrize("given", ["${MODEL:-}", "${MODEL-}", "${1:-}"])
-def test_a_script_that_ends_where_a_variable_is_empty_says_which(given: str) -> None:
-    name = given.strip("${}:-")
-    script = f'M={given}\nif [ -z "$M" ]; then exit 1; fi\n{VERL}actor_rollout_ref.model.path=$M'
+@pytest.mark.parametrize("default", ["${MODEL:-}", "${MODEL-}", "${1:-}"])
+def test_a_script_that_ends_where_a_variable_is_empty_says_which(default: str) -> None:
+    name = default.strip("${}:-")
+    script = f'M={default}\nif [ -z "$M" ]; then exit 1; fi\n{VERL}actor_rollout_ref.model.path=$M'
     with refused("ends-before-training", variables=[name]):
         printed_page(script, "verl", "trl")
     assert "--model_name_or_path x" in printed_page(script, "verl", "trl", f"{name}=x")
