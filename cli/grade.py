@@ -86,12 +86,13 @@ def summary(graded: GradedGenerations) -> str:
     """What the files were taken for, the scores by grader, and what a reader has to know."""
     from eval.importers.recognise_file import TITLES
 
-    head = ("benchmark", "grader", "correct (%)", "95 % interval", "problems × repeats", "no answer (%)")
+    shares = ("truncated (%)", "no answer (%)")
+    head = ("benchmark", "grader", "correct (%)", "95 % interval", "problems × repeats", *shares)
     rows = [
         (
             line.benchmark, line.grader, f"{100 * line.value:.1f}", f"[{100 * line.low:.1f}, {100 * line.high:.1f}]",
             f"{line.problems:,}" + (f" of {line.whole:,}" if line.problems < line.whole else "") + f" × {line.repeats}",
-            "–" if line.silent is None else f"{100 * line.silent:.1f}",
+            *("–" if share is None else f"{100 * share:.1f}" for share in (line.truncated, line.silent)),
         )
         for line in graded.lines
     ]  # fmt: skip

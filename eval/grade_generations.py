@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -40,7 +40,7 @@ from system.errors import UserError
 from tasks import registry
 
 IMPORTED = "imported/"  # the ids of these runs begin with it
-RECORD = "imported.json"
+RECORD, COLUMNS = "imported.json", "columns"
 STEP = 0
 PROTOCOLS_RULE = "protocol"  # in the name of regraded/<grader>+…: the extraction rule that graded/ has, too
 LISTED = 6  # files in a note
@@ -48,7 +48,7 @@ OWN = "the file's "  # verdicts of the program that wrote it
 
 
 class ScoreLine(NamedTuple):
-    """A score by one grader; shares are fractions, `silent` that of completions without an answer, if it is known."""
+    """A score by one grader; shares are fractions, the last two of completions, if they are known."""
 
     benchmark: str
     grader: str
@@ -58,7 +58,8 @@ class ScoreLine(NamedTuple):
     problems: int
     repeats: int
     whole: int  # problems of the benchmark
-    silent: float | None
+    truncated: float | None = None
+    silent: float | None = None  # finished without an answer
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def grade_generations(request: Request) -> GradedGenerations:
             code="name-in-use",
             name=request.run,
         )
-    if stored and stored.versions == grading_settings(stored.versions):
+    if stored and stored.versions == _versions(stored.versions.keys() - {COLUMNS}):
         return stored
     _clear(folder, request, stored)
     generations, others = recognise_file.read_all(request.files, request.mapping)
@@ -150,10 +151,15 @@ def grade_generations(request: Request) -> GradedGenerations:
     result = GradedGenerations(
         request.run, _title(request.files), generations[0].layout, ", ".join(sorted({*rules.values()})), tuple(lines),
         tuple(_notes(rows, parts, others, rules, request)), request.identity,
-        grading_settings(benchmarks.task_of(part.benchmark) for part in parts),
+        _versions(benchmarks.task_of(part.benchmark) for part in parts),
     )  # fmt: skip
     durable.write_text(folder.path / RECORD, json.dumps(asdict(result), indent=2) + "\n")
     return result
+
+
+def _versions(tasks: Iterable[str]) -> dict[str, str]:
+    """What graded, and which columns a record has: another release's record is made again."""
+    return grading_settings(tasks) | {COLUMNS: " ".join(ScoreLine._fields)}
 
 
 def _stored(folder: RunFolder) -> GradedGenerations | None:
@@ -256,8 +262,10 @@ def _line(folder: RunFolder, part: Part, grader: str) -> ScoreLine:
     right: dict[str, list[Any]] = {row["problem_id"]: [] for row in part.rows}
     for problem, verdict in zip(graded["problem_id"].to_pylist(), verdicts, strict=True):
         right[problem].append(verdict == "correct")
-    silent = sum(verdict in ("no_answer", "format_error", "truncated") for verdict in verdicts) / len(verdicts)
-    return _estimated(part, grader, right, silent)
+    reasons = [reason for reason in graded["finish_reason"].to_pylist() if reason is not None]
+    cut = reasons.count("length") / len(reasons) if reasons else None
+    silent = sum(verdict in ("no_answer", "format_error") for verdict in verdicts) / len(verdicts)
+    return _estimated(part, grader, right)._replace(truncated=cut, silent=silent)
 
 
 def _lines_of_file(part: Part) -> list[ScoreLine]:
@@ -269,15 +277,15 @@ def _lines_of_file(part: Part) -> list[ScoreLine]:
         for row, verdicts in zip(part.rows, named, strict=True):
             right[row["problem_id"]].append(verdicts.get(metric))
         if None not in chain.from_iterable(right.values()):
-            lines.append(_estimated(part, OWN + metric, right, None))
+            lines.append(_estimated(part, OWN + metric, right))
     return lines
 
 
-def _estimated(part: Part, grader: str, right: Mapping[str, Sequence[Any]], silent: float | None) -> ScoreLine:
+def _estimated(part: Part, grader: str, right: Mapping[str, Sequence[Any]]) -> ScoreLine:
     correct = np.array(list(right.values()), dtype=bool)
     estimate = statistics.avg_at_k(correct)
     problems, repeats = correct.shape
-    return ScoreLine(part.benchmark, grader, *estimate, problems, repeats, len(part.problems), silent)
+    return ScoreLine(part.benchmark, grader, *estimate, problems, repeats, len(part.problems))
 
 
 def _score(folder: RunFolder) -> None:

@@ -22,6 +22,7 @@ from system import json_lines
 from system.errors import UserError
 
 Row = dict[str, Any]
+PER_COMPLETION = ("finish_reason", "seed", "completion_tokens")  # columns that plain JSONL may have in lists
 
 
 def numbered_rows(path: Path) -> Iterator[tuple[int, Row]]:
@@ -259,6 +260,20 @@ def _verdict_of_one(row: Row, repeat: int, where: str) -> Row:
     return {"right": None if right is None else bool(right)}
 
 
+def _values_of_one(row: Row, repeat: int, count: int, where: str) -> Row:
+    """What a row says in lists of one of its completions; raises UserError for a list of another length."""
+    lists = {column: row[column] for column in PER_COMPLETION if isinstance(row.get(column), list)}
+    for column, values in lists.items():
+        if len(values) != count:
+            raise UserError(
+                f"{where}: {column} should have one value, or one for each of the {count} completions, but has "
+                f"{len(values)}; fix it, or map another field",
+                code="wrong-type",
+                field=column,
+            )
+    return {column: values[repeat] for column, values in lists.items()}
+
+
 def _user_text(value: Any) -> Any:
     """What the user says in a list of chat messages; any other value as it is."""
     if not isinstance(value, list) or not all(isinstance(message, dict) for message in value):
@@ -292,7 +307,8 @@ def jsonl(path: Path, mapping: Mapping[str, str]) -> Iterator[Row]:
         completions = columns["completion"] if isinstance(columns["completion"], list) else [columns["completion"]]
         for repeat, completion in enumerate(_check_texts(completions, mapping["completion"], f"{path}, row {number}")):
             verdict = _verdict_of_one(columns, repeat, where=f"{path}, row {number}")
-            yield {"repeat": repeat, **columns, **verdict, "completion": completion}
+            own = _values_of_one(columns, repeat, len(completions), f"{path}, row {number}")
+            yield {"repeat": repeat, **columns, **own, **verdict, "completion": completion}
 
 
 FORMATS: dict[str, Callable[[Path], Iterator[Row]]] = {

@@ -159,7 +159,7 @@ def to_samples(rows: Sequence[Row], layout: str, benchmark: str, run: str, step:
         return pa.Table.from_pylist(whole, schema=tables.SAMPLE)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise UserError(
-            f"the generations hold values of the wrong type ({error}); check --format and --map", code="wrong-type"
+            f"the generations hold values of the wrong type ({error}); check the fields and --map", code="wrong-type"
         ) from None
 
 

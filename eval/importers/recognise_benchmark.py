@@ -144,11 +144,14 @@ def _unknown_questions(
     first = " ".join(str(rows[left[0]].get("question") or rows[left[0]].get("prompt")).split())[:80]
     known = f" ({', '.join(f'{name} has {len(index)}' for name, index in parts.items())})" if parts else ""
     remedy = "leave them out with crosszero grade --allow-missing, or " if parts else ""
-    skipped = f"; not looked at, as their data are not here: {', '.join(tables.missing)} (--benchmark NAME says why)"
+    add = "or add one (CONTRIBUTING.md, Add a benchmark)"
+    if tables.missing:  # the likelier reason
+        some, *_ = tables.missing.values()
+        add = f"or have the data of these here, {', '.join(tables.missing)}: {some}"
+    which = "no benchmark whose data could be loaded has" if tables.missing else "no benchmark here has"
     return UserError(
-        f"{len(left)} of {len(rows)} generations are of questions that no benchmark here has, such as {first!r}{known}"
-        f": {remedy}name the benchmark with --benchmark, or add one (CONTRIBUTING.md, Add a benchmark)"
-        f"{skipped if tables.missing else ''}",
+        f"{len(left)} of {len(rows)} generations are of questions that {which}, such as {first!r}{known}"
+        f": {remedy}name the benchmark with --benchmark, {add}",
         code="unknown-questions",
         count=len(left),
         candidates=list(parts),

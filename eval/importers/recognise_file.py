@@ -185,6 +185,10 @@ def _whole_document(path: Path, line: bytes) -> Any:
     """The content of a file that is JSON over several lines; the object of its first line where it is JSON Lines."""
     try:
         return json.loads(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 text (byte {error.start + 1}); save it as UTF-8", code="not-utf8"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: neither its first line nor the whole file is JSON ({error}): finish the file, or copy it again",
@@ -256,6 +260,8 @@ def _layout_of_row(path: Path, row: Row, mapping: dict[str, str]) -> tuple[str, 
         raise _not_generations(path, "it is lm-eval's table of results: give the samples_*.jsonl of --log_samples")
     guessed = {column: next((n for n in names if _holds(column, row.get(n))), None) for column, names in FIELDS.items()}
     fields = {column: name for column, name in guessed.items() if name is not None} | mapping
+    if null := [name for name in FIELDS["completion"] if name in row and row[name] is None]:
+        fields.setdefault("completion", null[0])  # refused where it is read
     models = {
         name: next((field for field in ANSWERS if isinstance(value.get(field), str)), "")
         for name, value in row.items()

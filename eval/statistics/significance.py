@@ -197,15 +197,15 @@ def needed(
     def smallest(error: float) -> float:
         return max(factor * error, skewed_changes.needed_mean(n, hidden, error, alpha) + reach * error)
 
-    largest, limit = difference / factor, factor * least
+    largest = difference / factor
     if (parts.between + parts.within) / n > largest**2:  # else one repeat does, whose test has no such limit
-        limit = smallest(least)
         errors = np.linspace(largest, least, 60)
         largest = next((float(error) for error in errors if smallest(error) <= difference), 0.0)
     room = n * largest**2 - parts.between
     repeats = max(1, math.ceil(parts.within / room - 1e-9)) if room > 0 else None
     normal = float(stats.norm.ppf(1 - alpha / 2) + stats.norm.ppf(power))
     problems = math.ceil((parts.between + parts.within) * (normal / difference) ** 2)
+    limit = min(smallest(least), factor * math.sqrt((parts.between + parts.within) / n))
     return Needed(repeats, limit, problems)
 
 

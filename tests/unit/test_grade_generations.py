@@ -62,6 +62,18 @@ def test_scores_by_every_grader_and_the_file_s_own(tmp_path: Path, results: Resu
     assert record["layout"] == "qwen-math" and list(record["imported"]) == [str(tmp_path / "mine.jsonl")]
 
 
+def test_truncated_completions_are_counted_apart(tmp_path: Path, results: ResultsFolder) -> None:
+    reasons, texts = ["length", "stop", "length", "stop"], ["so far", "no idea", "\\boxed{1}", "\\boxed{1}"]
+    rows = [{"question": QUESTIONS[0], "completions": texts, "finish_reason": reasons}]
+    graded = grade_generations(Request(write(tmp_path / "mine.jsonl", *rows), results, extraction="none"))
+    assert (graded.lines[0].truncated, graded.lines[0].silent) == (0.5, 0.25)
+    record = results.run(graded.run).path / "imported.json"
+    stored = json.loads(record.read_text())
+    stored["lines"] = [line[:-1] for line in stored["lines"]]  # an earlier release's
+    record.write_text(json.dumps(stored | {"versions": {"math": "0"}}))
+    assert grade_generations(Request(write(tmp_path / "mine.jsonl", *rows), results, extraction="none")) == graded
+
+
 def test_the_same_again_is_read_and_another_option_is_another_run(
     tmp_path: Path, results: ResultsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,12 @@ ROW = {"idx": 0, "gt": "1", "code": ["a"]}
         ("just a text\nof two lines\n", "not-generations", {}),
         ('{"idx": 1,\n', "invalid-json", {"line": 1}),
         ("[1, 2]", "not-generations", {}),
+        ('{"question": "q", "completion": null}', "wrong-type", {"field": "completion"}),
+        (
+            '{"question": "q", "completions": ["a", "b"], "finish_reason": ["stop"]}',
+            "wrong-type",
+            {"field": "finish_reason"},
+        ),
         ("\x00\x01\x02\n", "not-generations", {}),
     ],
 )
@@ -162,6 +168,20 @@ def test_what_is_no_file_of_generations_is_named(tmp_path: Path, text: str, code
     (tmp_path / "file").write_text(text)
     with refused(code, **facts):
         read_generations(tmp_path / "file")
+
+
+@pytest.mark.parametrize("first", [b'{"question": "', b'[\n{"question": "'])
+def test_text_of_another_encoding_is_named(tmp_path: Path, first: bytes) -> None:
+    (tmp_path / "file").write_bytes(first + b'caf\xe9", "completion": "x"}')
+    with refused("not-utf8"):
+        read_generations(tmp_path / "file")
+
+
+def test_completions_in_a_list_may_have_their_own_finish_reasons(tmp_path: Path) -> None:
+    reasons = ["stop", "length", None]
+    row = {"question": "q", "completions": ["a", "b", "c"], "finish_reason": reasons, "score": [1, 0, 1]}
+    (tmp_path / "file").write_text(json.dumps(row))
+    assert [row["finish_reason"] for row in read_generations(tmp_path / "file").rows] == reasons
 
 
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:

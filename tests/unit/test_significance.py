@@ -85,6 +85,7 @@ def test_needed_repeats_reach_the_power_and_problems_set_a_limit():
         assert (reached >= 0.797) == enough
     beyond = significance.needed(30, 0.03, parts)
     assert beyond.repeats is None and beyond.limit > 0.03
+    assert {significance.needed(30, points / 100, parts).limit for points in range(1, 100, 7)} == {beyond.limit}
 
 
 def test_spread_is_recovered_from_samples():
