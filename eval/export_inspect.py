@@ -2,8 +2,8 @@
 
 crosszero export-inspect --graded results/demo/runs/openr1/qwen2.5-math-7b/seed-0/graded --output inspect_logs
 
-One JSON log for each checkpoint and benchmark; a repeat is an epoch. (For lm-eval's tools, have lm-eval itself read the
-stored samples: README, "Evaluation alone".) Of imported samples, whose prompt is not known, the question is the input.
+One JSON log for each checkpoint and benchmark; a repeat is an epoch. (lm-eval's own tools read the stored samples, too:
+docs/how-to/judge.md.) Of imported samples, whose prompt is not known, the question is the input.
 """
 
 from __future__ import annotations

@@ -296,6 +296,14 @@ def _score(folder: RunFolder) -> None:
         provenance.write(own.scores, scored=[graded_record(path) for path in paths.tables(own.graded)])
 
 
+def _are_copies(rows: Sequence[Any]) -> bool:
+    """Whether every problem has several completions, all of the same text."""
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        texts.setdefault(row["problem_id"], []).append(row["completion"])
+    return all(len(each) > 1 and len(set(each)) == 1 for each in texts.values())
+
+
 def _notes(
     rows: Sequence[Any], parts: Sequence[Part], others: Sequence[Path], rules: Mapping[str, str], request: Request
 ) -> list[str]:
@@ -306,6 +314,8 @@ def _notes(
             notes.append(
                 f"{part.benchmark}: {count} of its {len(part.problems)} problems, so it is not the whole score"
             )
+        if _are_copies(part.rows):
+            notes.append(f"{part.benchmark}: the completions of each problem are the same text, so they count as one")
         if (rule := rules[part.benchmark]) != "none" and request.extraction is None:
             notes.append(
                 f"{part.benchmark}: many completions have no box, so the answer is taken by {rule} there "

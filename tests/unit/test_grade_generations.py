@@ -74,6 +74,15 @@ def test_truncated_completions_are_counted_apart(tmp_path: Path, results: Result
     assert grade_generations(Request(write(tmp_path / "mine.jsonl", *rows), results, extraction="none")) == graded
 
 
+@pytest.mark.parametrize(("answers", "is_said"), [((1, 1), True), ((1, 2), False), ((1,), False)])
+def test_copies_of_completions_are_noted(
+    tmp_path: Path, results: ResultsFolder, answers: tuple[int, ...], is_said: bool
+) -> None:
+    rows = [qwen_row(i, *answers) for i in range(3)]
+    graded = grade_generations(Request(write(tmp_path / "mine.jsonl", *rows), results, extraction="none"))
+    assert any("same text" in note for note in graded.notes) == is_said
+
+
 def test_the_same_again_is_read_and_another_option_is_another_run(
     tmp_path: Path, results: ResultsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

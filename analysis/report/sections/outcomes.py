@@ -89,8 +89,8 @@ SECTION = Section(
         ),
         "finished": (
             "Held-out completions of each checkpoint over all benchmarks: correct, truncated at the length limit, and "
-            "finished but not correct. The three add up to all completions. Without finish reasons, as for imported "
-            "completions, only the share correct can be drawn."
+            "finished but not correct. The three add up to all completions. Without finish reasons, which not all "
+            "imported completions have, only the share correct can be drawn."
         ),
     },
     numbers={"outcomes": "verdicts", "finished": "verdicts"},
