@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 from system.errors import UserError
 
@@ -29,6 +30,12 @@ def meant(name: str, known: Iterable[str], most: int = 3) -> str:
     """`; did you mean …?` with the nearest names; empty if none is similar."""
     near = nearest(name, known, most, cutoff=0.6)
     return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def files_beside(typed: str) -> list[str]:
+    """The files and folders where a path would be that does not exist, as they would be typed."""
+    folder = Path(typed).parent
+    return [str(folder / one.name) for one in folder.iterdir()] if folder.is_dir() else []
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UserError:

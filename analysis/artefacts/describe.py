@@ -12,8 +12,10 @@ from analysis.artefacts.fact import NotThis, listed
 from contracts import paths, provenance, steps
 from contracts.paths import ResultsFolder
 from eval.importers import recognise_file
+from recipes.runs import run_names
 from system.errors import ROOT, UserError
 from system.text_safety import one_line
+from system.unknown_names import files_beside, meant
 
 MOST = 10  # lines
 HASHES = ("sha256", "model_sha256", "samples_sha256", "problems_sha256", "content_sha256", "base_sha256")
@@ -66,7 +68,7 @@ def _lines(facts: dict[str, str]) -> str:
 def find_result(name: str, results: ResultsFolder) -> Path:
     """The path of a name: itself, or that of a run, a checkpoint (openr1/qwen2.5-math-7b/seed-0/step-0) or a benchmark.
 
-    A run that has no results here is its run file. Raises UserError for a step that a run does not have.
+    A run that has no results here is its run file. Raises UserError for a name or a step that is not there.
     """
     path = Path(name)
     if path.exists() or not name or path.is_absolute() or ".." in path.parts:
@@ -82,7 +84,14 @@ def find_result(name: str, results: ResultsFolder) -> Path:
                 code="unknown-step", step=step,
             )  # fmt: skip
         return checkpoint
-    return results.run(name).path if "/" in name else path
+    stored = results.run(name).path
+    if not stored.is_dir() and not recognise_file.split_model(name)[0].exists():
+        raise UserError(
+            f"there is no run, file or folder '{name}'{meant(name, [*run_names(), *files_beside(name)])}",
+            code="missing-file",
+            name=name,
+        )
+    return stored if "/" in name else path
 
 
 def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:

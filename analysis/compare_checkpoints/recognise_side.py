@@ -16,7 +16,7 @@ from contracts.paths import ResultsFolder
 from eval.importers.recognise_file import split_model
 from recipes.runs import run_names
 from system.errors import UserError
-from system.unknown_names import meant
+from system.unknown_names import files_beside, meant
 
 GENERATIONS, GRADED, PUBLISHED, STORED_STEP, MODEL, HUB, TRAININGS = (
     "generations made elsewhere", "graded samples", "published figures", "a checkpoint of a run here",
@@ -71,7 +71,8 @@ def recognise_side(typed: str, results: ResultsFolder) -> RecognisedSide:
     if HUB_ID.fullmatch(typed) and typed.split("/")[0] not in groups:
         return RecognisedSide(typed, HUB, typed)
     of_recipe = [name for name in runs if name.startswith(f"{typed}/")]
-    hint = f": name one of its runs, such as {of_recipe[0]}" if of_recipe else meant(typed, [*runs, *published])
+    near = meant(typed, [*runs, *published, *files_beside(typed)])
+    hint = f": name one of its runs, such as {of_recipe[0]}" if of_recipe else near
     raise UserError(
         f"'{typed}' is no file or folder, no run or checkpoint here such as {runs[0]}/seed-0/step-0, no published "
         f"baseline and no id of a model on the hub{hint}",

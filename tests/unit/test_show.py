@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from analysis.artefacts.describe import describe, find_result
+from analysis.compare_checkpoints.recognise_side import recognise_side
 from cli.main import crosszero
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
@@ -136,8 +139,26 @@ def test_names_of_runs_and_checkpoints(run_folder: Path) -> None:
         find_result("r/n/seed-0/step-25", results)
     assert find_result("tinyzero/ppo-3b", results) == ROOT / "recipes" / "tinyzero" / "ppo-3b.yaml"
     assert find_result("gsm8k", results) == ROOT / "eval" / "benchmarks" / "gsm8k.yaml"
-    with refused("missing-file"):
-        describe(find_result("r/other/seed-0", results))
+    with refused("missing-file", name="r/other/seed-0"):
+        find_result("r/other/seed-0", results)
+
+
+@pytest.mark.parametrize(
+    ("look", "typed", "near"),
+    [
+        (find_result, "opnr1/qwen2.5-math-7b", "openr1/qwen2.5-math-7b"),
+        (find_result, "old.jsnl", "old.jsonl"),
+        (recognise_side, "old.jsnl", "old.jsonl"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(
+    look: Callable[[str, ResultsFolder], Any], typed: str, near: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.jsonl").touch()
+    with pytest.raises(UserError) as refusal:
+        look(typed, ResultsFolder(tmp_path))
+    assert near in str(refusal.value)
 
 
 def test_the_command(run_folder: Path) -> None:
