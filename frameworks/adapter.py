@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from unittest.mock import patch
@@ -293,6 +294,7 @@ def _try_arguments(run: Run, stage: Stage) -> None:
                 function((), ())
 
 
+@cache
 def load(framework: str) -> Adapter:
     """The adapter of a framework; raises UserError for an unknown one."""
     adapter: Adapter = load_module(framework, "adapter", "cannot train").ADAPTER

@@ -25,7 +25,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -325,6 +325,7 @@ def _value_of_part(part: Any) -> Any:
     return value_of_text(part) if isinstance(part, str) else _value_of_yaml(part)
 
 
+@cache
 def load(framework: str) -> CommandParser:
     """The parser of a framework's commands; raises UserError for a framework that is unknown or has none."""
     module = adapter.load_module(framework, "command_parser", "cannot be translated from or to")
