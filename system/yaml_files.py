@@ -86,7 +86,7 @@ def _written_out(value: Any, sizes: dict[int, float]) -> float:
 
 def display_path(file: Path) -> str:
     """The file's name for a message: relative to the project where it lies inside."""
-    return str(file.relative_to(ROOT)) if file.is_relative_to(ROOT) else str(file)
+    return str(file).removeprefix(f"{ROOT}/")
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
