@@ -180,7 +180,7 @@ class Reading:
         Args:
             group: completions per prompt.
             settings: that the sizes come from.
-            remedy: what else than another batch mends it.
+            remedy: what may be corrected in place of the batch, behind a comma.
             sizes: by name.
         """
         for unit, size in sizes.items():
