@@ -261,17 +261,15 @@ def options(arguments: list[str]) -> dict[str, Any]:
             texts_of[name] = [text] if equals else []
         elif name:
             texts_of[name].append(word)
-    return {
-        name: [_value_of_option(one) for one in texts]
-        if len(texts) > 1
-        else _value_of_option(texts[0])
-        if texts
-        else True
-        for name, texts in texts_of.items()
-    }
+    return {name: _value_of_option([_value_of_word(text) for text in texts]) for name, texts in texts_of.items()}
 
 
-def _value_of_option(text: str) -> Any:
+def _value_of_option(values: list[Any]) -> Any:
+    """What an option's words make: a list, one value, or of a switch True."""
+    return values if len(values) > 1 else values[0] if values else True
+
+
+def _value_of_word(text: str) -> Any:
     """The same as value_of_text; braces are JSON, or a text such as the placeholder `{your_dataset}`."""
     if text.startswith("{"):
         try:

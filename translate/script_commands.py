@@ -46,8 +46,8 @@ def training_commands(
         if as_written(arguments[0]).rpartition("/")[2] in _NO_LAUNCHERS:
             return None
         start = next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
-        if start is not None and _is_argument(arguments[:start], arguments[start + 1 :]):
-            return None
+        if start == len(arguments) - 1 and _names_a_script(arguments[:start]):
+            return None  # it is the last argument of another script
         if start is None:
             pairs = zip(["", *arguments], arguments, strict=False)
             names = [name for before, word in pairs if _is_program(before, word) for name in unknown_names(word)]
@@ -98,11 +98,11 @@ def _is_program(before: str, word: str) -> bool:
     return is_named and END in name and not word.startswith("-") and "=" not in word
 
 
-def _is_argument(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether a word between others is an option's value, or the last argument, of another script."""
-    scripts = [number for number, word in enumerate(before) if re.fullmatch(r"[^-=][^=]*\.py", word)]
-    started = scripts and any(_STARTS_PYTHON.search(word) or word == "--" for word in before[scripts[-1] :])
-    return bool(scripts) and not started and (before[-1].startswith("--") or not after)
+def _names_a_script(arguments: Sequence[str]) -> bool:
+    """Whether arguments name a Python script, and nothing after it."""
+    scripts = [number for number, word in enumerate(arguments) if re.fullmatch(r"[^-=][^=]*\.py", word)]
+    after = arguments[scripts[-1] :] if scripts else []
+    return bool(scripts) and not any(_STARTS_PYTHON.search(word) or word == "--" for word in after)
 
 
 def _script_command(call: Call) -> ScriptCommand:

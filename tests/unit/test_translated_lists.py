@@ -134,7 +134,10 @@ def test_a_file_that_is_another_script_s_argument_starts_nothing(line: str) -> N
         printed_page(line, "verl", "trl")
 
 
-@pytest.mark.parametrize("line", ["python3 run.py -- python3 main_ppo.py", "python3 start.py main_ppo.py"])
+@pytest.mark.parametrize(
+    "line",
+    ["python3 run.py -- python3 main_ppo.py", "python3 start.py main_ppo.py", "python3 start.py --script main_ppo.py"],
+)
 def test_a_script_may_start_another(line: str) -> None:
     settings = VERL.partition("main_ppo ")[2]
     assert "--num_generations 4" in printed_page(f"{line} {settings}", "verl", "trl")
