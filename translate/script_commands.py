@@ -99,7 +99,7 @@ def _is_program(before: str, word: str) -> bool:
 
 
 def _names_a_script(arguments: Sequence[str]) -> bool:
-    """Whether arguments name a Python script, and nothing after it."""
+    """Whether arguments name a Python script, and no other program after it."""
     scripts = [number for number, word in enumerate(arguments) if re.fullmatch(r"[^-=][^=]*\.py", word)]
     after = arguments[scripts[-1] :] if scripts else []
     return bool(scripts) and not any(_STARTS_PYTHON.search(word) or word == "--" for word in after)
