@@ -75,8 +75,10 @@ class FailedJobs(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether Snakemake's message is shown; a failed job is shown here."""
         event, message = getattr(record, "event", None), record.getMessage()
+        if record.levelno < logging.ERROR and event != LogEvent.JOB_ERROR:
+            return True
         if self.interrupted():
-            return record.levelno < logging.ERROR and event != LogEvent.JOB_ERROR
+            return False
         if event == LogEvent.JOB_ERROR:
             text = self.described(record.__dict__)
             self.handler.handle(logging.LogRecord(record.name, record.levelno, "", 0, text, None, None))

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import NoReturn
 
 INTERRUPTED = 130  # the exit status of shells
+ASKED_AGAIN_SECONDS = 0.005
 FIRST = "\nInterrupted: waiting until the running jobs have ended.\n"
 NOTHING_STARTED = "\nInterrupted; nothing was started.\n"
 SECOND = "\nInterrupted again: still waiting. Once more ends Snakemake at once; its jobs end with it.\n"
@@ -52,12 +53,14 @@ class Interrupt:
         """Whether Ctrl-C was pressed before now, from any thread.
 
         A job that Ctrl-C ended may be reported before the main thread has taken the signal. Python's main thread takes
-        the pending signals in the order of their numbers, so SIGINT has been taken when SIGURG is.
+        the pending signals in the order of their numbers, so SIGINT has been taken when SIGURG is. It is asked again
+        until it answers: a signal does not wake a thread that begins to wait for a lock when the signal arrives.
         """
         with self.asking:
             self.main_thread_answers.clear()
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
-            self.main_thread_answers.wait()
+            while not self.main_thread_answers.is_set():
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
+                self.main_thread_answers.wait(ASKED_AGAIN_SECONDS)
         return bool(self.times)
 
     def ignore(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.artefacts import folders, stored_tables, text_files
 from analysis.artefacts.fact import NotThis, listed
 from contracts import paths, provenance, steps
-from contracts.paths import ResultsFolder
+from contracts.paths import ResultsFolder, RunFolder
 from eval.importers import recognise_file
 from recipes.runs import run_names
 from system.errors import ROOT, UserError
@@ -77,13 +77,14 @@ def find_result(name: str, results: ResultsFolder) -> Path:
         if file.is_file() and not results.run(name).path.is_dir():
             return file
     run, _, step = name.rpartition("/step-")
-    if run and (there := steps.folders(results.run(run).checkpoint(step).parent)):
-        if not (checkpoint := results.run(run).checkpoint(step)).is_dir():
-            raise UserError(
-                f"{run} has no checkpoint of step {step}; there are: {', '.join(map(str, there))}",
-                code="unknown-step", step=step,
-            )  # fmt: skip
-        return checkpoint
+    if run and (there := _steps(results.run(run))):
+        for folder in there.values():
+            if folder.name == steps.folder(step):
+                return folder
+        raise UserError(
+            f"{run} has no checkpoint of step {step}; there are: {', '.join(map(str, sorted(there)))}",
+            code="unknown-step", step=step,
+        )  # fmt: skip
     stored = results.run(name).path
     if not stored.is_dir() and not recognise_file.split_model(name)[0].exists():
         raise UserError(
@@ -92,6 +93,11 @@ def find_result(name: str, results: ResultsFolder) -> Path:
             name=name,
         )
     return stored if "/" in name else path
+
+
+def _steps(run: RunFolder) -> dict[int, Path]:
+    """The checkpoints of a run by step; its verdicts where a checkpoint is not kept."""
+    return steps.folders(run.graded) | steps.folders(run.checkpoint(0).parent)
 
 
 def _record_of(path: Path) -> tuple[dict[str, Any], Path | None]:

@@ -135,6 +135,9 @@ def test_names_of_runs_and_checkpoints(run_folder: Path) -> None:
     step = results.run("r/n/seed-0").checkpoint(24)
     step.mkdir(parents=True)
     assert find_result("r/n/seed-0/step-24", results) == step
+    verdicts = results.run("r/n/seed-0").graded / "step-48"
+    verdicts.mkdir(parents=True)
+    assert find_result("r/n/seed-0/step-48", results) == verdicts
     with refused("unknown-step", step="25"):
         find_result("r/n/seed-0/step-25", results)
     assert find_result("tinyzero/ppo-3b", results) == ROOT / "recipes" / "tinyzero" / "ppo-3b.yaml"

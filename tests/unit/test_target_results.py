@@ -107,6 +107,27 @@ def test_a_job_that_ends_before_ctrl_c_is_taken_was_interrupted() -> None:
     assert (done.stdout.split(), done.returncode) == (["False", "True"], 0), done
 
 
+ASKED_WHILE_THE_MAIN_THREAD_BEGINS_TO_WAIT = """
+import threading
+from cluster import interrupt
+INTERRUPT = interrupt.Interrupt(lambda: True)
+ended, reported = threading.Semaphore(0), threading.Semaphore(0)
+def report_jobs():
+    while ended.acquire():
+        INTERRUPT.was_pressed()
+        reported.release()
+threading.Thread(target=report_jobs, daemon=True).start()
+for _ in range(300):
+    ended.release()
+    reported.acquire()
+"""
+
+
+def test_a_job_is_reported_while_the_main_thread_waits_for_it() -> None:
+    code = ASKED_WHILE_THE_MAIN_THREAD_BEGINS_TO_WAIT
+    subprocess.run([sys.executable, "-c", code], timeout=LIMIT, cwd=ROOT, check=True)
+
+
 def test_scores_are_shown_from_the_first_checkpoint_to_the_last(tmp_path: Path) -> None:
     run = ResultsFolder(tmp_path).run("openr1/small/seed-0")
     common = {"run": "openr1/small/seed-0", "benchmark": "math500", "protocol": "demo", "n_problems": 150}
