@@ -29,6 +29,7 @@ from eval import benchmark as benchmarks
 from eval import statistics
 from eval.grade import grade_file
 from eval.importers import recognise_benchmark, recognise_file
+from eval.importers.gold_differences import gold_differences, other_golds_text
 from eval.importers.import_samples import check_sample_names, number_repeats, source_file, source_rows, to_samples
 from eval.importers.missing_answers import rule_for
 from eval.importers.recognise_benchmark import Part, ProblemTables
@@ -314,6 +315,8 @@ def _notes(
             notes.append(
                 f"{part.benchmark}: {count} of its {len(part.problems)} problems, so it is not the whole score"
             )
+        if other := gold_differences(part.rows, part.problems)[1]:
+            notes.append(f"{part.benchmark}: {other_golds_text(other)}; the benchmark's are used")
         if _are_copies(part.rows):
             notes.append(f"{part.benchmark}: the completions of each problem are the same text, so they count as one")
         if (rule := rules[part.benchmark]) != "none" and request.extraction is None:

@@ -17,7 +17,6 @@ match problems by it; right for the file's own verdicts.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -26,13 +25,13 @@ import pyarrow as pa
 from contracts import provenance, tables
 from eval import benchmark as benchmarks
 from eval.importers.formats import FORMATS, Row
+from eval.importers.gold_differences import gold_differences, other_golds_text
 from eval.importers.import_samples import check_sample_names, import_samples, parse_mapping, source_file
 from eval.importers.missing_answers import without_answer
 from eval.importers.problem_matching import WAYS
 from system import durable, json_lines
 from system.command_line import argument_parser
 from system.errors import run_command
-from tasks import registry
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -82,29 +81,21 @@ def print_summary(table: pa.Table, source: list[Row], arguments: argparse.Namesp
 
 
 def print_differences(table: pa.Table, source: list[Row], problems: pa.Table) -> None:
-    """How the file's golds and problems differ from the benchmark's; other answers may mean other problems."""
-    by_id = {problem["problem_id"]: problem for problem in problems.to_pylist()}
-    written, other = 0, dict[str, tuple[str, str]]()
-    for row, problem_id in zip(source, table["problem_id"].to_pylist(), strict=True):
-        problem, gold = by_id[problem_id], str(row["source_gold"])
-        if gold != problem["answer"]:
-            meta = json.loads(problem["meta"] or "{}")
-            verdict = registry.get(problem["task"]).verify(gold, problem["answer"] or "", meta)
-            written += verdict != "wrong"
-            if verdict == "wrong":
-                other[problem_id] = (gold, problem["answer"])
+    """How the file's golds and problems differ from the benchmark's."""
+    ids = table["problem_id"].to_pylist()
+    rows = [{**row, "problem_id": problem_id} for row, problem_id in zip(source, ids, strict=True)]
+    written, other = gold_differences(rows, problems)
     if written:
         print(f"{written} golds are written differently")
     if other:
-        example, (theirs, ours) = next(iter(other.items()))
         print(
-            f"*** {len(other)} golds are other answers, such as {theirs[:60]!r} for {ours[:60]!r} of {example}: check "
-            "that the file is of this benchmark and its order, or give --match question ***"
+            f"*** {other_golds_text(other)}: check that the file is of this benchmark and its order, or give "
+            "--match question ***"
         )
-    if count := len(by_id) - len(set(table["problem_id"].to_pylist())):
+    if count := len(problems) - len(set(ids)):
         print(
-            f"{count} of {len(by_id)} problems have no sample: `crosszero grade` takes the file as it is, eval.grade "
-            "needs them all"
+            f"{count} of {len(problems)} problems have no sample: `crosszero grade` takes the file as it is, "
+            "eval.grade needs them all"
         )
 
 

@@ -83,6 +83,18 @@ def test_copies_of_completions_are_noted(
     assert any("same text" in note for note in graded.notes) == is_said
 
 
+@pytest.mark.parametrize(
+    ("golds", "noted"), [((0, 1, 2), ""), (("0.0", "x=1", "\\boxed{2}"), ""), ((0, 7, 2), "'7' for '1' of p1")]
+)
+def test_golds_that_are_other_answers_are_noted(
+    tmp_path: Path, results: ResultsFolder, golds: tuple[object, ...], noted: str
+) -> None:
+    rows = [qwen_row(i, i, gt=str(gold)) for i, gold in enumerate(golds)]
+    graded = grade_generations(Request(write(tmp_path / "mine.jsonl", *rows), results, extraction="none"))
+    assert len(graded.notes) == bool(noted) and noted in "".join(graded.notes)
+    assert by_grader(graded)["math-verify"] == 1
+
+
 def test_the_same_again_is_read_and_another_option_is_another_run(
     tmp_path: Path, results: ResultsFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
