@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import yaml
@@ -42,6 +44,7 @@ def command(
     at a time, in a random order, with nothing beside them; what is there already is not made again. Then their
     checkpoints are evaluated, and one page shows all of it, with a benchmark.json for the pages of other machines.
     """
+    check_request(others, accuracy, price)
     settings.setdefault("seeds", SEEDS)
     configuration = grade.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
@@ -64,6 +67,18 @@ def command(
     page += ["--output", str(folder), *(["--with", *others] if others else [])]
     page += [f"--{key}={value}" for key, value in (("accuracy", accuracy), ("price", price)) if value is not None]
     sys.exit(environments.run_module("base", "analysis.benchmark", page, program="crosszero benchmark"))
+
+
+def check_request(others: Sequence[str], accuracy: float | None, price: float | None) -> None:
+    """Raise UserError for what the page could not show, before anything is trained."""
+    from analysis.benchmark import trainings
+
+    for file in others:
+        trainings.read(Path(file))
+    if accuracy is not None and not 0 < accuracy <= 100:
+        raise UserError(f"--accuracy should be a percentage above 0, but is {accuracy:g}", code="bad-accuracy")
+    if price is not None and not 0 < price < math.inf:
+        raise UserError(f"--price should be an amount above 0, but is {price:g}", code="bad-price")
 
 
 def run_names(named: Sequence[str], scale: str) -> list[str]:

@@ -76,7 +76,7 @@ def train(arguments: argparse.Namespace) -> None:
     rollouts = with_token_counts(rollouts, arguments.model)
     run_file = file_content(run.name, run.file, run.scale)
     made_from = {"scale": run.scale, "stage": stage.number, "seed": arguments.seed, "command": command.arguments}
-    made_from["machine"] = provenance.machine()
+    made_from |= {"machine": provenance.machine(), "gpus": run.hardware["gpus"]}
     if date := run.chat_template_kwargs.get("date_string") or chat_template.recorded_date(
         model_folder.chat_template(arguments.model)
     ):

@@ -92,8 +92,15 @@ def apply(content: dict[str, Any], variant: str, scale: str) -> dict[str, Any]:
 
 
 def value_of(content: Mapping[str, Any], key: str) -> Any:
-    """The value of a key such as `group.key` in what a run file has for one scale; None where it has none."""
+    """The value of a key such as `group.key` in what a run file has for one scale; None where it has none.
+
+    That of a stage, `stages.2.group.key`, is the run's where the stage does not state it.
+    """
     group, _, own = key.partition(".")
+    if group == "stages":
+        number, _, own = own.partition(".")
+        value = value_of(content["stages"][int(number) - 1], own)
+        return value_of(content, own) if value is None else value
     value = content.get(group)
     if not own or value is None:
         return value

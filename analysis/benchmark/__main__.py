@@ -6,7 +6,7 @@ python -m analysis.benchmark --run RUN … --seeds 0 1 2 --scale demo --results 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -59,7 +59,7 @@ def costs_table(groups: Sequence[Group], accuracy: float, price: float | None) -
         if any(other.gpu_memory for other in groups):
             text["GPU memory (GB)"] = _text(group.gpu_memory, "{:.1f}".format)
         if price:
-            text[f"cost to {100 * accuracy:.1f} %"] = _text(paid, "{:.3g}".format)
+            text[f"cost to {100 * accuracy:.1f} %"] = _text(paid, _money)
         texts.append(text)
     return Table("costs", pd.DataFrame(rows), pd.DataFrame(texts))
 
@@ -70,21 +70,41 @@ def _text(estimate: Estimate | None, form: Callable[[float], str]) -> str:
     return form(estimate.value) if math.isinf(estimate.high) else interval_text(estimate, form)
 
 
+def _money(amount: float) -> str:
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:.3g}"
+
+
 def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     """What the benchmark shows, for the top of its page."""
+    target = f"{100 * accuracy:.1f} %"
     reached = {group.name: estimate for group in groups if (estimate := group.seconds_to(accuracy))}
-    if not reached:
-        return [f"No run reaches {100 * accuracy:.1f} % with all its seeds."]
-    order = sorted(reached, key=lambda name: reached[name].value)
-    times = ", ".join(f"{name} {reached[name].value / 60:.1f}" for name in order)
-    text = [f"Minutes of training until {100 * accuracy:.1f} % of the held-out problems are right: {times}."]
-    first, *others = order
-    for name in others:
-        if -math.inf < mean_intervals.difference(reached[first], reached[name]).low <= 0:
-            text.append(f"Whether {first} is faster than {name} cannot be told: the interval of the difference has 0.")
+    begun = [group.name for group in groups if group.begins_with(accuracy)]
+    missed = [group.name for group in groups if group.name not in {*reached, *begun}]
+    resumed = [f"{group.name}, seed {one.seed}" for group in groups for one in group.trainings if one.resumed]
+    text = _comparison(reached, target) if reached else []
+    if missed:
+        text.append(f"Not all seeds reach {target}: {'; '.join(missed)}.")
+    if begun:
+        text.append(f"The base model has {target} already: {'; '.join(begun)}. Choose a higher --accuracy.")
+    if resumed:
+        text.append(f"Started up more than once, and all of it counts: {'; '.join(resumed)}.")
     if any(len(group.trainings) == 1 for group in groups):
         text.append("One seed of a run: its time has no interval. Add --seeds 0,1,2,3,4.")
     return text
+
+
+def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
+    """The times of those that reach the target, and from which of them the fastest cannot be told."""
+    first, *others = order = sorted(reached, key=lambda name: reached[name].value)
+    times = ", ".join(f"{name} {reached[name].value / 60:.1f}" for name in order)
+    return [
+        f"Minutes of training until {target} of the held-out problems are right: {times}.",
+        *(
+            f"Whether {first} is faster than {name} cannot be told: the interval of the difference has 0."
+            for name in others
+            if -math.inf < mean_intervals.difference(reached[first], reached[name]).low <= 0
+        ),
+    ]
 
 
 def share_table(groups: Sequence[Group]) -> Table:
@@ -129,7 +149,7 @@ def versions_table(groups: Sequence[Group]) -> pd.DataFrame:
         rows.append(
             {
                 "run": group.name, "framework": ", ".join(versions), "base model": one.model,
-                "completions a step": str(one.completions_per_step), "steps": str(one.steps), "machine": one.hardware,
+                "completions a step": f"{one.completions_per_step:g}", "steps": str(one.steps), "machine": one.hardware,
                 "commit": ", ".join(commits),
             }
         )  # fmt: skip
@@ -154,7 +174,7 @@ def main() -> None:
     every = trainings.put_together(own, [one for file in arguments.others for one in trainings.read(file)])
     trainings.write(own, arguments.output / "benchmark.json")
     groups = groups_of(every)
-    accuracy = arguments.accuracy / 100 if arguments.accuracy else common_accuracy(every)
+    accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
     table, sentences = costs_table(groups, accuracy, arguments.price), summary_sentences(groups, accuracy)
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)

@@ -38,7 +38,7 @@ def seconds_by_part(folder: RunFolder, stages: int) -> dict[str, list[float]]:
         job = provenance.read(log).get("job_seconds")
         rows = tables.read(log, tables.TRAINING_LOG, ["wall_time", "phases"]).to_pandas()
         timed = phases.seconds(rows)
-        if job is None or job < sum(timed.values()) or rows["wall_time"].isna().all():
+        if job is None or job < sum(timed.values()) or phases.starts(rows) > 1 or rows["wall_time"].isna().all():
             return {}
         _add(with_crosszero, job, float(rows["wall_time"].max()), timed)
         content = _read(folder, stage)

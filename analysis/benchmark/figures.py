@@ -23,8 +23,8 @@ def plot(groups: Sequence[Group], accuracy: float, folder: Path) -> dict[str, st
         "accuracy_by_time": plot_accuracy_by_time(groups, accuracy, folder),
         "step_by_phase": plot_step_by_phase(groups, folder),
     }
-    if len({repr(group.varied_value) for group in groups}) > 1:
-        figures["growth"] = plot_growth(groups, folder)
+    if alike := varied_alike(groups):
+        figures["growth"] = plot_growth(alike, folder)
     return figures
 
 
@@ -70,28 +70,42 @@ def plot_step_by_phase(groups: Sequence[Group], folder: Path) -> str:
     return figure_style.save(figure, folder, "step_by_phase")
 
 
+def varied_alike(groups: Sequence[Group]) -> list[Group]:
+    """The groups with values of the first setting that was varied; none without two values of it."""
+    keys = [group.varied_key for group in groups if group.varied_value is not None]
+    alike = [group for group in groups if group.varied_value is not None and group.varied_key == keys[0]]
+    return alike if len({repr(group.varied_value) for group in alike}) > 1 else []
+
+
 def plot_growth(groups: Sequence[Group], folder: Path) -> str:
-    """Seconds of a step and peak memory by the varied value, one line for each run."""
+    """Seconds of a step and peak memory by the value of the one setting that was varied, one line for each run."""
     lines: dict[str, list[Group]] = {}
     for group in groups:
         lines.setdefault(group.line, []).append(group)
     styles = figure_style.run_styles(list(lines))
     figure, panels = figure_style.panels(2, 2, 2.6, xlabel=groups[0].varied_key)
+    values = [group.varied_value for group in groups]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    names = list(dict.fromkeys(map(str, values)))  # of positions, where values are no numbers
+
+    def position(group: Group) -> float:
+        return float(group.varied_value) if numeric else names.index(str(group.varied_value))
+
     for line, members in lines.items():
-        style = styles[line]
-        numeric = all(isinstance(group.varied_value, int | float) for group in members)
-        members = sorted(members, key=lambda group: group.varied_value) if numeric else members
-        x = [group.varied_value if numeric else position for position, group in enumerate(members)]
+        style, members = styles[line], sorted(members, key=position)
         for axes, estimates in (
             (panels[0], [group.seconds_of_step for group in members]),
             (panels[1], [group.host_memory for group in members]),
         ):
-            values = [estimate.value if estimate else float("nan") for estimate in estimates]
-            axes.plot(x, values, color=style.colour, linestyle=style.dash, marker=style.marker)
-            if not numeric:
-                axes.set_xticks(x, [str(group.varied_value) for group in members])
+            heights = [estimate.value if estimate else float("nan") for estimate in estimates]
+            axes.plot(
+                [position(group) for group in members], heights, color=style.colour, linestyle=style.dash,
+                marker=style.marker,
+            )  # fmt: skip
     for axes, title in zip(panels, ("seconds of a step", "peak memory, GB"), strict=True):
         axes.set_title(title)
         axes.set_ylim(bottom=0)
+        if not numeric:
+            axes.set_xticks(range(len(names)), names)
     figure_style.run_legend(figure, styles)
     return figure_style.save(figure, folder, "growth")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ class Group:
 
     Attributes:
         name: the run, what was varied, and the machine where there are more of them.
-        line: the same without what was varied.
+        line: the same without what was varied, and without the number of GPUs.
         trainings: one for each seed.
     """
 
@@ -50,12 +51,12 @@ class Group:
     @property
     def start_up(self) -> Estimate:
         """Seconds until the first step begins."""
-        return mean_intervals.mean([one.phases.get("start-up", 0.0) for one in self.trainings])
+        return _mean([one.start_up for one in self.trainings])
 
     @property
     def seconds_of_step(self) -> Estimate:
         """Each training's median step; the first steps, which compile and fill caches, do not move it."""
-        return mean_intervals.mean([float(np.median(one.seconds_of_steps)) for one in self.trainings])
+        return _mean([float(np.median(one.seconds_of_steps)) for one in self.trainings])
 
     @property
     def host_memory(self) -> Estimate | None:
@@ -72,8 +73,12 @@ class Group:
         return _of_known([one.rate(kind) for one in self.trainings])
 
     def seconds_to(self, accuracy: float) -> Estimate | None:
-        """Until an accuracy is reached; None if a training does not reach it."""
+        """Until an accuracy is reached; None if a training does not reach it, or begins with it."""
         return _of_known([one.seconds_to(accuracy) for one in self.trainings])
+
+    def begins_with(self, accuracy: float) -> bool:
+        """Whether a base model has an accuracy already."""
+        return any(one.begins_with(accuracy) for one in self.trainings)
 
     def share(self, part: str) -> Estimate | None:
         """What CrossZero adds to a part, of its whole time; None where the framework's own command was not run."""
@@ -86,18 +91,25 @@ class Group:
         return max(1, len(self.trainings[0].gpus))
 
 
+def _mean(values: Sequence[float]) -> Estimate:
+    """The mean of amounts, none of which can be below 0: neither can its interval."""
+    mean = mean_intervals.mean(values)
+    return mean if math.isinf(mean.low) else mean._replace(low=max(0.0, mean.low))
+
+
 def _of_known(values: Sequence[float | None]) -> Estimate | None:
     known = [value for value in values if value is not None]
-    return mean_intervals.mean(known) if len(known) == len(values) else None
+    return _mean(known) if len(known) == len(values) else None
 
 
 def groups_of(trainings: Sequence[Training]) -> list[Group]:
     """Groups in the order of their first trainings; named after the machine, too, where there are several."""
-    machines = len({one.hardware for one in trainings})
+    machines, kinds = ({getattr(one, key) for one in trainings} for key in ("hardware", "kind_of_hardware"))
     members: dict[tuple[str, str], list[Training]] = {}
     for one in trainings:
-        machine = f", on {one.hardware}" if machines > 1 else ""
-        members.setdefault((one.name + machine, one.run + machine), []).append(one)
+        name = one.name + (f", on {one.hardware}" if len(machines) > 1 else "")
+        line = one.run + (f", on {one.kind_of_hardware}" if len(kinds) > 1 else "")
+        members.setdefault((name, line), []).append(one)
     return [Group(name, line, tuple(own)) for (name, line), own in members.items()]
 
 

@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis.benchmark import bare_command
 from analysis.measures import phases
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
+from contracts.run_file import validate
 from contracts.seeds import run_id
+from frameworks.run_settings import prompts_per_step
 from recipes import variants
 from recipes.runs import file_content, load_run
 from system import durable
 from system.errors import UserError
+from system.text_safety import visible
 
-FORMAT = "crosszero benchmark 1"
+FORMAT = "crosszero benchmark 2"
+WRONG = "something is wrong in it"
 ONCE = ("start-up", "end")  # phases that a training has once
+EQUAL = ("framework", "algorithm", "model", "steps", "completions_per_step", "packages")  # of a run's seeds
 
 
 @dataclass(frozen=True)
@@ -36,22 +43,24 @@ class Training:
         algorithm: as in the run file.
         model: the base model's name.
         machine: processor, cores and memory.
-        gpus: names of the GPUs that it has by its run file; empty without.
+        gpus: names of the GPUs that it used, of all nodes; empty without.
         commit: of this project.
         packages: versions, by name.
         scale: of the run file.
         benchmarks: of the accuracy, each with its protocol.
         steps: of all stages.
-        completions_per_step: prompts times completions of each, of the first stage.
+        completions_per_step: prompts times completions of each, the mean over steps.
         response_tokens: mean length of all completions; None where it is not logged.
         phases: seconds of all steps by phase.
         seconds_of_steps: of each step, without start-up and end.
         curve: step, seconds from the first start to the end of that step (evaluations are not in it), and the accuracy
-            of its checkpoint on held-out problems, the mean over benchmarks.
+            of its checkpoint on held-out problems, the mean over benchmarks; of the base model, step 0, the seconds
+            until the first step begins.
         host_memory_gb: peak of the training's processes; None where it was not looked at.
         gpu_memory_gb: peak of all its GPUs together; None without a GPU.
         gpu_utilisation: mean share of busy time; None without a GPU.
         parts: seconds by part with CrossZero and by the framework's own command; see bare_command.py.
+        resumed: whether a stage started up more than once.
     """
 
     run: str
@@ -67,7 +76,7 @@ class Training:
     scale: str
     benchmarks: list[str]
     steps: int
-    completions_per_step: int
+    completions_per_step: float
     response_tokens: float | None
     phases: dict[str, float]
     seconds_of_steps: list[float]
@@ -76,6 +85,7 @@ class Training:
     gpu_memory_gb: float | None
     gpu_utilisation: float | None
     parts: dict[str, list[float]] = field(default_factory=dict)
+    resumed: bool = False
 
     @property
     def name(self) -> str:
@@ -89,6 +99,11 @@ class Training:
         return ", ".join([f"{self.gpus.count(name)} × {name}" for name in dict.fromkeys(self.gpus)] + [self.machine])
 
     @property
+    def kind_of_hardware(self) -> str:
+        """The same without the number of GPUs."""
+        return ", ".join([*dict.fromkeys(self.gpus), self.machine])
+
+    @property
     def seconds(self) -> float:
         """From the trainer's start to its end."""
         return sum(self.phases.values())
@@ -100,16 +115,20 @@ class Training:
             return None
         return self.response_tokens * self.completions_per_step * self.steps / seconds
 
+    @property
+    def start_up(self) -> float:
+        """Seconds until the first step begins."""
+        return self.curve[0][1]
+
+    def begins_with(self, accuracy: float) -> bool:
+        """Whether the base model has an accuracy already."""
+        return self.curve[0][2] >= accuracy
+
     def seconds_to(self, accuracy: float) -> float | None:
-        """When the line between the checkpoints first reaches an accuracy; None if it never does."""
-        before: tuple[float, float] | None = None
-        for _, time, value in self.curve:
-            if value >= accuracy:
-                if before is None:
-                    return time
-                began, low = before
-                return began + (time - began) * (accuracy - low) / (value - low)
-            before = time, value
+        """When the line between the checkpoints first reaches an accuracy; None if it never does, or begins with it."""
+        for (_, began, low), (_, ended, high) in pairwise(self.curve):
+            if low < accuracy <= high:
+                return began + (ended - began) * (accuracy - low) / (high - low)
         return None
 
 
@@ -136,11 +155,10 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     run = load_run(name, scale)
     content = file_content(name, run.file, scale)[scale]
     log = tables.read(folder.training_log, tables.TRAINING_LOG).to_pandas()
-    by_phase = phases.seconds(log)
-    if not by_phase:
+    if log.empty or log["phases"].isna().any():
         raise UserError(
-            f"{folder.training_log} should have the phases of every step, but has none: it is of an earlier release; "
-            "move it away, and train again",
+            f"{folder.training_log} should have the phases of every step, but lacks those of "
+            f"{log['phases'].isna().sum()} of {len(log)} steps: move it away, and train again",
             code="log-without-phases",
             path=str(folder.training_log),
         )
@@ -148,10 +166,13 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     scores = tables.read(folder.scores, tables.SCORE, ["step", "benchmark", "protocol", "avg_at_k"]).to_pandas()
     each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
     in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
-    past = pd.Series([sum(row.values()) - row.get("end", 0.0) for row in each], log["step"]).cumsum()
-    lengths = log["response_length_mean"].mean()
+    past = dict(zip(log["step"], accumulate(sum(row.values()) for row in each), strict=True))
+    ends = {step: row.get("end", 0.0) for step, row in zip(log["step"], each, strict=True)}
+    by_stage = {stage.number: prompts_per_step(run, stage) * stage.batch["samples_per_prompt"] for stage in run.stages}
+    completions, lengths = log["stage"].map(by_stage), log["response_length_mean"]
+    known = lengths.notna()
     gpus = [device for device in record.get("devices", []) if not device.startswith("cpu ")]  # of the whole machine
-    used = run.hardware.get("nodes", 1) * run.hardware["gpus"] if gpus else 0
+    used = record.get("gpus", run.hardware["gpus"]) if gpus else 0
     return Training(
         run=variants.base_run(name),
         varied={key: variants.value_of(content, key) for key in keys},
@@ -166,16 +187,17 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         scale=scale,
         benchmarks=sorted({f"{one.benchmark} by {one.protocol}" for one in scores.itertuples()}),
         steps=len(log),
-        completions_per_step=run.stages[0].batch["prompts_per_step"] * run.stages[0].batch["samples_per_prompt"],
-        response_tokens=None if pd.isna(lengths) else float(lengths),
-        phases=by_phase,
+        completions_per_step=float(completions.mean()),
+        response_tokens=float(np.average(lengths[known], weights=completions[known])) if known.any() else None,
+        phases=phases.seconds(log),
         seconds_of_steps=in_steps,
         curve=[
-            (int(step), float(past[step]) if step else 0.0, float(accuracy))
+            (int(step), float(past[step] - ends[step]) if step else each[0].get("start-up", 0.0), float(accuracy))
             for step, accuracy in scores.groupby("step")["avg_at_k"].mean().items()
         ],
         **{column: _peak(log[column]) for column in ("host_memory_gb", "gpu_memory_gb")},
         parts=bare_command.seconds_by_part(folder, len(run.stages)),
+        resumed=any(phases.starts(stage) > 1 for _, stage in log.groupby("stage")),
         gpu_utilisation=None if log["gpu_utilisation"].isna().all() else float(log["gpu_utilisation"].mean()),
     )
 
@@ -194,7 +216,7 @@ def put_together(own: Sequence[Training], others: Sequence[Training]) -> list[Tr
     """Own trainings and others that can be shown on one page; a training that is among both is there once.
 
     Raises:
-        UserError: they were evaluated otherwise, or have one seed twice.
+        UserError: they were evaluated otherwise, have one seed twice, or seeds of a run differ in more than that.
     """
     every = list(own)
     for one in others:
@@ -216,22 +238,54 @@ def put_together(own: Sequence[Training], others: Sequence[Training]) -> list[Tr
                 f"{one.hardware}: leave one of the files out",
                 code="repeated-seed",
             )
+    _check_seeds(every)
     return every
+
+
+def _check_seeds(trainings: Sequence[Training]) -> None:
+    """Raise UserError where the trainings of a run on a machine differ in more than their seed."""
+    firsts: dict[tuple[str, str], Training] = {}
+    for one in trainings:
+        first = firsts.setdefault((one.name, one.hardware), one)
+        for key in EQUAL:
+            values = [str(getattr(training, key)) for training in (first, one)]
+            if values[0] != values[1]:
+                raise UserError(
+                    f"the seeds of {one.name} should differ in nothing else, but for seed {first.seed} {key} is "
+                    f"{values[0]}, for seed {one.seed} {values[1]}: train one of them again, or leave it out",
+                    code="unequal-seeds",
+                    key=key,
+                )
 
 
 def read(file: Path) -> list[Training]:
     """The trainings of another machine's benchmark.json; raises UserError if it is no such file."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = _visible(json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant))
         if content["format"] != FORMAT:
-            raise ValueError
-        known = {one.name for one in fields(Training)}
-        rows = [{key: row[key] for key in known & row.keys()} for row in content["trainings"]]
-        return [Training(**row | {"curve": [tuple(point) for point in row["curve"]]}) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"it has the format {content['format']}")
+        validate(content, "benchmark", WRONG)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, UserError) as error:
+        why = str(error).split(f"; {WRONG}: ")[0] if isinstance(error, UserError | ValueError) else "it is none"
         raise UserError(
-            f"{file} should be the benchmark.json of another machine ({FORMAT}), but is not: give the file that "
+            f"{file} should be the benchmark.json of another machine ({FORMAT}), but {why}: give the file that "
             "crosszero benchmark wrote there",
             code="not-a-benchmark",
             path=str(file),
         ) from None
+    known = {one.name for one in fields(Training)}
+    rows = [{key: row[key] for key in known & row.keys()} for row in content["trainings"]]
+    return [Training(**row | {"curve": [tuple(point) for point in row["curve"]]}) for row in rows]
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"it has {name}")
+
+
+def _visible(value: Any) -> Any:
+    """Its texts as a page can show them."""
+    if isinstance(value, dict):
+        return {visible(key): _visible(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_visible(item) for item in value]
+    return visible(value) if isinstance(value, str) else value

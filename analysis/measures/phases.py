@@ -22,6 +22,11 @@ def seconds(log: pd.DataFrame) -> dict[str, float]:
     return dict(total)
 
 
+def starts(log: pd.DataFrame) -> int:
+    """How often the training of a stage's log, with the phases of every step, started up."""
+    return sum(any(phase["name"] == "start-up" for phase in row) for row in log["phases"])
+
+
 def kind(phase: str) -> str:
     """The entry of KINDS that a phase's name begins with."""
     return next(name for name in KINDS if phase.startswith(name))

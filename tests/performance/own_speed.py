@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -225,12 +226,17 @@ def other_work() -> Iterator[list[float]]:
     shares.append((more_work - work) / (ended - started) / (os.cpu_count() or 1))
 
 
+def measured_commit(project: Path = ROOT) -> str:
+    """The commit, and `+` where files have changed since besides the one that the measurement itself changes."""
+    git = partial(subprocess.run, cwd=project, capture_output=True, text=True, check=False)
+    commit = git(["git", "rev-parse", "--short=8", "HEAD"]).stdout.strip()
+    others = [".", f":(exclude){own_speed.FILE.relative_to(ROOT)}"]
+    return commit + ("+" if git(["git", "diff", "--quiet", "HEAD", "--", *others]).returncode else "")
+
+
 def measured(names: list[str], repetitions: int) -> list[Row]:
     """A row for each ratio."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"], cwd=ROOT, capture_output=True,
-        text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+    commit = measured_commit()
     rows = []
     for name in names:
         with tempfile.TemporaryDirectory() as folder, other_work() as others:

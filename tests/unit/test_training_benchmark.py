@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import sampled_from
 from user_errors import refused
 
 from analysis.benchmark import __main__ as program
-from analysis.benchmark import own_speed, speed_options, trainings
+from analysis.benchmark import figures, own_speed, speed_options, trainings
 from analysis.benchmark.bare_command import OUTSIDE, WHOLE
 from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
@@ -25,32 +30,41 @@ from contracts.paths import ResultsFolder
 from contracts.run_file import SCALES, framework_names
 from contracts.seeds import run_id
 from eval.statistics import Estimate
+from recipes.runs import load_run
+from system.errors import ROOT, UserError
+from tests.performance.own_speed import measured_commit
 
 RUN = "crosscheck/trl"
 STEPS = 4
 COMPLETIONS = 16 * 8  # of the run at demo scale
 
 
-def store(results: Path, run: str, seed: int, speed: float = 1.0, phases: bool = True) -> None:
+def store(
+    results: Path, run: str, seed: int, speed: float = 1.0, without_phases: Collection[int] = (),
+    starts: Collection[int] = (1,), ends: Collection[int] = (STEPS,), stages: Sequence[int] = (1,) * STEPS,
+    **record: object,
+) -> None:  # fmt: skip
     """A training of four steps with checkpoints at 2 and 4, whose every step takes 10 / speed seconds."""
     folder, name = ResultsFolder(results).run(run_id(run, seed)), run_id(run, seed)
     rows = []
     for step in range(1, STEPS + 1):
-        times = [("start-up", 20.0)] if step == 1 else []
+        times = [("start-up", 20.0)] if step in starts else []
         times += [("sampling", 6 / speed), ("update", 3 / speed), ("rest", 1 / speed)]
-        times += [("end", 5.0)] if step == STEPS else []
-        own = [{"name": phase, "seconds": seconds} for phase, seconds in times] if phases else None
+        times += [("end", 5.0)] if step in ends else []
+        own = [{"name": phase, "seconds": seconds} for phase, seconds in times]
         known = {
             "wall_time": 10 * step / speed,
             "response_length_mean": 30.0,
-            "phases": own,
+            "phases": None if step in without_phases else own,
             "host_memory_gb": 2.0 + step,
         }
-        rows.append(dict.fromkeys(tables.TRAINING_LOG.names) | {"run": name, "stage": 1, "step": step} | known)
+        rows.append(
+            dict.fromkeys(tables.TRAINING_LOG.names) | {"run": name, "stage": stages[step - 1], "step": step} | known
+        )
     table = pa.Table.from_pylist(rows, tables.TRAINING_LOG)
     for file in (folder.training_log, folder.stage(1) / "training_log.parquet"):
         tables.write(table, tables.TRAINING_LOG, file)
-        provenance.write(file, machine="2 cores of it, 8 GB")
+        provenance.write(file, machine="2 cores of it, 8 GB", **record)
     scores = [
         dict.fromkeys(tables.SCORE.names) | {"run": name, "step": step, "benchmark": benchmark, "avg_at_k": value}
         for step, accuracy in ((0, 0.1), (2, 0.3), (4, 0.7))
@@ -60,8 +74,8 @@ def store(results: Path, run: str, seed: int, speed: float = 1.0, phases: bool =
     provenance.write(folder.scores)
 
 
-def read(results: Path, run: str = RUN, seed: int = 0) -> Training:
-    (one,) = trainings.read_trainings(results, [run], [seed], "demo")
+def read(results: Path, run: str = RUN, seed: int = 0, scale: str = "demo") -> Training:
+    (one,) = trainings.read_trainings(results, [run], [seed], scale)
     return one
 
 
@@ -70,11 +84,66 @@ def test_what_a_training_cost_and_reached(tmp_path: Path) -> None:
     one = read(tmp_path)
     assert one.phases == {"start-up": 20.0, "sampling": 24.0, "update": 12.0, "rest": 4.0, "end": 5.0}
     assert one.seconds == 65 and one.seconds_of_steps == [10.0] * 4 and one.host_memory_gb == 6.0
-    assert [(step, time) for step, time, _ in one.curve] == [(0, 0.0), (2, 40.0), (4, 60.0)]
-    assert one.seconds_to(0.05) == 0.0 and one.seconds_to(0.3) == pytest.approx(40)
+    assert [(step, time) for step, time, _ in one.curve] == [(0, 20.0), (2, 40.0), (4, 60.0)]
+    assert one.seconds_to(0.3) == pytest.approx(40) and one.seconds_to(0.2) == pytest.approx(30)
+    assert one.begins_with(0.1) and one.seconds_to(0.1) is None and one.start_up == 20 and not one.resumed
     assert one.seconds_to(0.5) == pytest.approx(50) and one.seconds_to(0.71) is None
     assert one.rate("sampling") == pytest.approx(30 * COMPLETIONS * STEPS / 24) and one.rate("reward") is None
     assert one.gpu_memory_gb is None and one.hardware == "2 cores of it, 8 GB"
+
+
+def test_each_stage_has_its_own_batch_start_and_end(tmp_path: Path) -> None:
+    store(tmp_path, "deepscaler/deepseek-r1-distill-qwen-1.5b", 0, starts=(1, 3), ends=(2, 4), stages=(1, 1, 2, 3))
+    one = read(tmp_path, "deepscaler/deepseek-r1-distill-qwen-1.5b", scale="full")
+    sizes = [
+        stage.batch["prompts_per_step"] * stage.batch["samples_per_prompt"]
+        for stage in load_run("deepscaler/deepseek-r1-distill-qwen-1.5b", "full").stages
+    ]
+    assert one.completions_per_step == pytest.approx((2 * sizes[0] + sizes[1] + sizes[2]) / 4) != sizes[0]
+    assert one.rate("sampling") == pytest.approx(30 * (2 * sizes[0] + sizes[1] + sizes[2]) / 24)
+    assert [time for _, time, _ in one.curve] == [20, 40, 85] and one.start_up == 20  # with the first stage's end
+    assert one.phases["start-up"] == 40 and not one.resumed
+
+
+def test_a_training_that_was_resumed_says_so(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0, starts=(1, 3))
+    one = read(tmp_path)
+    assert one.resumed and "seed 0" in " ".join(program.summary_sentences(groups_of([one]), 0.5))
+
+
+@pytest.mark.parametrize("run", [f"{name}/qwen2.5-math-7b" for name in ("openr1", "simplerl", "drgrpo")])
+def test_runs_that_do_not_state_the_prompts_of_a_step(tmp_path: Path, run: str) -> None:
+    store(tmp_path, run, 0)
+    assert read(tmp_path, run).completions_per_step > 1
+
+
+@pytest.mark.parametrize(("recorded", "used"), [({}, 16), ({"gpus": 1}, 1)])
+def test_gpus_are_those_of_all_nodes_or_those_recorded(tmp_path: Path, recorded: dict[str, int], used: int) -> None:
+    store(tmp_path, "openr1/qwen2.5-math-7b", 0, devices=["NVIDIA H100", "cpu x"], **recorded)
+    hardware = load_run("openr1/qwen2.5-math-7b", "full").hardware
+    one = read(tmp_path, "openr1/qwen2.5-math-7b", scale="full")
+    assert len(one.gpus) == (hardware["gpus"] if not recorded else used)
+    (group,) = groups_of([one])
+    assert group.payers == len(one.gpus)
+
+
+def test_what_the_base_model_has_and_what_is_not_reached_is_said(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0)
+    one = read(tmp_path)
+    better = replace(one, run="a/better", curve=[(0, 9.0, 0.6), (2, 20.0, 0.9)])
+    slow = replace(one, run="a/slow", curve=[(0, 9.0, 0.1), (2, 20.0, 0.2)])
+    times, missed, begun, _ = program.summary_sentences(groups_of([one, better, slow]), 0.5)
+    assert RUN in times and "a/" not in times
+    assert "a/slow" in missed and RUN not in missed and "a/better" in begun and RUN not in begun
+
+
+def test_seeds_that_differ_in_more_than_the_seed(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0)
+    one = read(tmp_path)
+    for key, value in (("packages", {"torch": "0"}), ("steps", 9), ("model", "other"), ("framework", "verl")):
+        with refused("unequal-seeds", key=key):
+            trainings.put_together([one], [replace(one, seed=1, **{key: value})])
+    assert len(trainings.put_together([one], [replace(one, machine="another", steps=9)])) == 2
 
 
 def test_seeds_are_one_group_with_an_interval(tmp_path: Path) -> None:
@@ -85,6 +154,8 @@ def test_seeds_are_one_group_with_an_interval(tmp_path: Path) -> None:
     assert step.value == pytest.approx((10 + 8 + 5) / 3) and step.low < 5 < 10 < step.high
     assert group.mean_phases(once=True) == {"start-up": 20.0, "end": 5.0}
     assert group.mean_phases(once=False)["update"] == pytest.approx((3 + 2.4 + 1.5) / 3)
+    (wide,) = groups_of([read(tmp_path), replace(read(tmp_path), seed=9, seconds_of_steps=[99.0])])
+    assert wide.seconds_of_step.low == 0  # no step takes less
     other = replace(group.trainings[0], curve=[(0, 0.0, 0.1), (2, 9.0, 0.4), (4, 11.0, 0.35)])
     assert common_accuracy([*group.trainings, other]) == 0.4
 
@@ -134,8 +205,9 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     assert shares.display["share of the whole (%)"].to_list() == ["+10.0", "+4.3", "+5.7", "+1.4"]
     trainings.write([one], tmp_path / "benchmark.json")
     assert trainings.read(tmp_path / "benchmark.json") == [one]
-    provenance.write(log, job_seconds=50.0)  # of a job that resumed
+    store(tmp_path, RUN, 0, starts=(1, 3), job_seconds=170.0)  # of a job that resumed
     assert read(tmp_path).parts == {}
+    store(tmp_path, RUN, 0)
     folder.bare_training(1).write_text("{}")
     provenance.write(log, job_seconds=70.0)
     with refused("damaged-file"):
@@ -155,15 +227,21 @@ def test_a_ratio_that_is_worse_by_more_than_the_noise(tmp_path: Path) -> None:
     (sentence,) = own_speed.worse([first], [worse])
     assert "0.875" in sentence and "in a:" in sentence
     assert own_speed.worse([first], [replace(worse, machine="4 cores"), replace(worse, commit="a")]) == []
+    assert len(own_speed.worse([first, worse], [replace(worse, commit="c")])) == 1  # not beside what was worse itself
+    drift = [
+        replace(first, commit=str(n), value=v, low=0.9 * v, high=1.1 * v) for n, v in enumerate((0.5, 0.55, 0.6, 0.66))
+    ]
+    assert own_speed.worse(drift[:1], drift[1:2]) == [] != own_speed.worse(drift[:-1], drift[-1:])
     own_speed.write([first, worse], tmp_path / "own_speed.csv")
     assert own_speed.read(tmp_path / "own_speed.csv") == [first, worse]
     assert "grading" in own_speed.plot([first, worse], tmp_path)
 
 
 def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
-    store(tmp_path, RUN, 0, phases=False)
-    with refused("log-without-phases"):
-        read(tmp_path)
+    for missing in ({1, 2, 3, 4}, {2}):
+        store(tmp_path, RUN, 0, without_phases=missing)
+        with refused("log-without-phases"):
+            read(tmp_path)
     file = tmp_path / "other.json"
     for text in ("[]", "{", json.dumps({"format": trainings.FORMAT, "trainings": [{}]}), '{"format": "other"}'):
         file.write_text(text)
@@ -179,6 +257,94 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
     for vary in ("steps", "steps=", "steps=1,,2"):
         with refused("bad-variation"):
             command.varied([RUN], vary, "demo")
+
+
+ODD = (
+    None,
+    "text",
+    -1,
+    1e999,
+    math.nan,
+    True,
+    [],
+    {},
+    [None],
+    {"update": -1.0},
+    {"brewing": []},
+    [(0, 1.0)],
+    "a\x1b\ud800",
+)
+
+
+@given(key=sampled_from([one.name for one in fields(Training)]), value=sampled_from(ODD))
+@settings(max_examples=150)
+def test_any_value_of_another_machine_s_file_is_shown_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, one_training: Training, key: str, value: object
+) -> None:
+    folder = tmp_path_factory.mktemp("odd")
+    trainings.write([one_training], folder / "other.json")
+    content = json.loads((folder / "other.json").read_text())
+    content["trainings"][0][key] = value
+    (folder / "other.json").write_text(json.dumps(content))
+    try:
+        (theirs,) = trainings.read(folder / "other.json")
+        (group,) = groups_of(trainings.put_together([theirs], [theirs]))
+    except UserError as error:
+        assert error.code == "not-a-benchmark"
+        return
+    assert "nan" not in str(program.costs_table([group], common_accuracy([theirs]), 1.0).display)
+    assert "\x1b" not in group.name + str(program.versions_table([group]))
+
+
+@pytest.fixture(scope="module")
+def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """A training as another machine would have it."""
+    folder = tmp_path_factory.mktemp("results")
+    store(folder, RUN, 0)
+    return read(folder)
+
+
+def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with refused("not-a-benchmark"):
+        command.check_request([str(tmp_path / "deep.json")], None, None)
+    trainings.write([one_training], tmp_path / "good.json")
+    command.check_request([str(tmp_path / "good.json")], 50.0, 2.5)
+    for accuracy in (0.0, -5.0, 101.0, math.nan):
+        with refused("bad-accuracy"):
+            command.check_request([], accuracy, None)
+    for price in (0.0, -3.0, math.inf, math.nan):
+        with refused("bad-price"):
+            command.check_request([], None, price)
+
+
+def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_training: Training) -> None:
+    one = replace(one_training, gpus=["H100"])
+    by_gpus = [replace(one, varied={"hardware.gpus": n}, gpus=["H100"] * n) for n in (1, 2, 4)]
+    rest = [replace(one, run="a/b"), replace(one, varied={"steps": 3})]
+    alike = figures.varied_alike(groups_of([*by_gpus, *rest]))
+    assert [group.varied_value for group in alike] == [1, 2, 4] and len({group.line for group in alike}) == 1
+    assert figures.varied_alike(groups_of(rest)) == []
+    schedules = [replace(one, varied={"optimizer.schedule": name}) for name in ("constant", "cosine", "linear")]
+    theirs = [replace(each, machine="another") for each in schedules[::-1]]
+    drawn = figures.plot_growth(groups_of([*schedules, *theirs]), tmp_path)
+    assert drawn.count("cosine") == 2 * 1  # a tick in each panel
+
+
+def test_the_measured_commit_is_the_same_after_the_measurement(tmp_path: Path) -> None:
+    git = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
+    file = tmp_path / own_speed.FILE.relative_to(ROOT)
+    file.parent.mkdir(parents=True)
+    for each in (file, tmp_path / "other.py"):
+        each.write_text("a")
+    git(["git", "init"])
+    git(["git", "add", "."])
+    git(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "a"])
+    commit = measured_commit(tmp_path)
+    file.write_text("b")
+    assert measured_commit(tmp_path) == commit and len(commit) == 8
+    (tmp_path / "other.py").write_text("b")
+    assert measured_commit(tmp_path) == f"{commit}+"
 
 
 def test_trainings_are_made_one_at_a_time_in_a_random_order(monkeypatch: pytest.MonkeyPatch) -> None:

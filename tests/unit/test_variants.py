@@ -56,6 +56,9 @@ def test_a_value_replaces_that_of_stages_too() -> None:
 def test_a_value_of_one_stage() -> None:
     variant = load_run("logicrl/qwen2.5-7b@stages.2.rollout.temperature=0.3", "demo")
     assert [stage.rollout["temperature"] for stage in variant.stages] == [1.0, 0.3, 0.9]
+    content = file_content(variant.name, variant.file, "demo")["demo"]
+    assert variants.value_of(content, "stages.2.rollout.temperature") == 0.3
+    assert variants.value_of(content, "stages.1.rollout.temperature") == 1.0  # the run's
 
 
 def test_a_native_key_has_dots_of_its_own() -> None:
