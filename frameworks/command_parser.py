@@ -14,6 +14,8 @@ machine    settings that concern the machine: files, logs, memory, speed; each b
 gone       values of settings that the release refuses, with what it does instead
 sums       settings that are the sum of others, of which earlier releases had some and today's has not
 needed     settings that a command has to state, with the default of earlier releases
+kl_in_reward, kept_groups  what it does with a KL term in the reward, and which groups dynamic_sampling keeps
+averaged_over_tokens  terms of the loss that it averages over all tokens, whatever loss_aggregation says
 units      what the numbers of settings count
 unwritten  keys that this framework has no setting for, with what it does instead
 """
@@ -225,8 +227,8 @@ class CommandParser(ABC):
         del stated
         return name if name in self.defaults else None
 
-    def needed(self, stated: Collection[str]) -> dict[str, Any]:
-        """Settings that a command with others has to state today, with their values."""
+    def needed(self, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings that a command with others, by their values, has to state today, with their values."""
         del stated
         return dict(self.tables.get("needed", {}))
 

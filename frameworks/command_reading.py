@@ -37,9 +37,11 @@ class Reading:
         self._refuse_null(setting, "one or several words", "not-a-word")
         return [str(part) for part in (value if isinstance(value, list) else [value])]
 
-    def numbers(self, setting: str, count: int) -> Any:
-        """So many numbers, or None where that is the default; raises UserError for anything else."""
+    def numbers(self, setting: str, count: int, *, or_one: bool = False) -> Any:
+        """So many numbers, or one alone, or None where that is the default; raises UserError for anything else."""
         value = self._value(setting)
+        if or_one and type(alone := value[0] if isinstance(value, list) and len(value) == 1 else value) in (int, float):
+            return [alone]
         self._refuse_null(setting, f"{count} numbers")
         numeric = isinstance(value, list) and [type(part) in (int, float) for part in value] == [True] * count
         if value is not None and not numeric:

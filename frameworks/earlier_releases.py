@@ -5,6 +5,7 @@ frameworks/<name>/earlier_defaults.yaml, read from the tags of the framework's o
 releases   versions with the day of their tag, the oldest first
 defaults   by setting, under its name of today, each release that changed its default with the new one
 absent     settings that a release may not have had yet, with the value that does what it did
+meanings   by setting, the release before which it meant something else, and what
 
 Settings that concern the machine alone are left out.
 """
@@ -71,6 +72,18 @@ def defaults_then(parser: CommandParser, release: str) -> dict[str, Any]:
         if yaml_value(value) != yaml_value(parser.defaults.get(name)):
             then[name] = value
     return then
+
+
+def meanings_then(parser: CommandParser, release: str) -> list[str]:
+    """One sentence for each setting that meant something else in a listed release, which is not translated."""
+    table = _table(parser.framework)
+    order = list(table["releases"])
+    return [
+        f"In {parser.framework} {release}, {name}: {meaning}. That is not translated."
+        for name, meanings in table.get("meanings", {}).items()
+        for until, meaning in meanings.items()
+        if release in order and order.index(release) < order.index(until)
+    ]
 
 
 def changed_defaults(parser: CommandParser, used: Mapping[str, Any]) -> list[str]:

@@ -26,14 +26,15 @@ from frameworks import command_parser
 from frameworks.command_parser import CommandParser
 from frameworks.command_reading import Reading
 from frameworks.command_settings import Flags
-from frameworks.earlier_releases import changed_defaults, chosen_release, defaults_then
+from frameworks.earlier_releases import changed_defaults, chosen_release, defaults_then, meanings_then
 from recipes.runs import load_run, run_names
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 from translate.page import as_text
 from translate.parser_check import check_accepted
 from translate.run_file_text import as_run_file
-from translate.settings_of_text import no_training, programs_and_files, settings_of_text
+from translate.script_commands import starts_training
+from translate.settings_of_text import no_training, settings_of_text, words_in_pairs
 from translate.translation import read_settings, refuse_open, translate_settings
 from translate.update import update_settings
 
@@ -78,9 +79,9 @@ def text_of_argument(argument: str) -> tuple[str, Path]:
 def framework_of_text(text: str) -> str:
     """The framework whose training a text starts first; raises UserError if it starts none."""
     entries = {name: command_parser.load(name).entry for name in framework_names()}
-    for word in programs_and_files(text):
+    for before, word in words_in_pairs(text):
         for name, entry in entries.items():
-            if entry.search(word):
+            if starts_training(entry, before, word):
                 return name
     sentence = "the text starts no training of a framework: say with --from whose it is"
     raise no_training(sentence, "framework-not-recognised", text)
@@ -162,7 +163,8 @@ def _about_defaults(
 ) -> list[str]:
     """Which release's defaults the text is read with, and which of those that it relies on have changed."""
     if release:
-        return [f"What the text leaves out is read as the default of {source.framework} {release}."]
+        sentence = f"What the text leaves out is read as the default of {source.framework} {release}."
+        return [sentence, *meanings_then(source, release)]
     used = [name for names in reading.settings.values() for name in names if name not in labels]
     changed = changed_defaults(source, dict.fromkeys([*used, *(n for n in source.relied_on if n not in labels)]))
     sentence = f"What the text leaves out is read as the default of {source.tables['release']}"

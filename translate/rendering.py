@@ -14,9 +14,11 @@ from system.errors import UserError
 
 ADJUSTED = ("batch.prompts_per_update", "rollout.gpus")  # refusals that other GPUs, or fewer at once, may mend
 MOST_CHANGES = 200  # each leaves a key out, fills one in, or fits the batch
-DEPENDENT = {  # by key, those that mean nothing without it
+DEPENDENT = {  # by key, those that mean nothing, or something else, without it
+    "objective.policy_loss": tuple(f"objective.{part}" for part in ("clip_ratio", "clip_ratio_high", "dual_clip")),
     "objective.sampler_correction": tuple(f"objective.correction_{part}" for part in ("form", "low", "high")),
 }
+OFF = {"objective.kl_coefficient": 0.0}  # by key, what is stated where its value is refused
 GROUPS = ("batch", "rollout", "optimizer", "objective", "lora")
 
 
@@ -78,7 +80,16 @@ class Rendering:
                 flags[setting] = (int(value) if isinstance(value, float) and not part else value, key)
             elif key in self.common:
                 self.refused[key] = f"{release} takes one"
+            if key in self.refused:
+                flags.pop(setting, None)
         self.flags: Flags = flags | extra
+        self.refused = {key: reason + self._what_acts(key) for key, reason in self.refused.items()}
+
+    def _what_acts(self, key: str) -> str:
+        """The defaults in place of a key that is refused; empty if there are none."""
+        settings = [name for name in self.parser.one_to_one.get(key, ()) if name not in self.flags]
+        acting = [f"{name} is {self.parser.defaults[name]}" for name in settings if self.parser.defaults.get(name)]
+        return f"; there {', '.join(acting)} by default" if acting else ""
 
     def _one_completion(self, reason: str) -> UserError:
         return UserError(
@@ -105,8 +116,11 @@ class Rendering:
                     self.notes["rollout.engine"] = "vllm-server in the text, which several nodes do not have here"
                 elif refusal.key in self.common and refusal.key != ADJUSTED[0]:
                     for key in (refusal.key, *DEPENDENT.get(refusal.key, ())):
-                        if self.common.pop(key, None) is not None:
+                        if (value := self.common.pop(key, None)) is not None:
                             self.refused[key] = refusal.reason
+                        if value and key in OFF:
+                            self.common[key] = OFF[key]
+                            self.notes[key] = "the text's value cannot be expressed"
                 else:
                     self._fill(refusal)
         raise UserError(

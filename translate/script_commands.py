@@ -45,11 +45,11 @@ def training_commands(
             last_options.append(arguments[0])
         if as_written(arguments[0]).rpartition("/")[2] in _NO_LAUNCHERS:
             return None
-        start = next((number for number, word in enumerate(arguments) if entry.search(word) and " " not in word), None)
+        pairs = list(zip(["", *arguments], arguments, strict=False))
+        start = next((number for number, pair in enumerate(pairs) if starts_training(entry, *pair)), None)
         if start == len(arguments) - 1 and _names_a_script(arguments[:start]):
             return None  # it is the last argument of another script
         if start is None:
-            pairs = zip(["", *arguments], arguments, strict=False)
             names = [name for before, word in pairs if _is_program(before, word) for name in unknown_names(word)]
             unnamed.extend(interpreter.deciding(names))
         return start
@@ -80,6 +80,20 @@ def training_commands(
             variables=unset,
         )
     return [_script_command(call) for call in interpreter.calls]
+
+
+def starts_training(entry: re.Pattern[str], before: str, word: str) -> bool:
+    """Whether a word names a training's script or module, rather than a folder, an environment or a run of that name.
+
+    Args:
+        entry: what its name matches.
+        before: the word before it; empty for the first of a command.
+        word: of a command.
+    """
+    if not entry.search(word) or set(" =") & set(word):
+        return False
+    is_named = word.endswith(".py") or ("." in word and "/" not in word)
+    return is_named or before in ("", "-m", "--module") or before.rpartition("/")[2] == "trl"
 
 
 def _unknown_program(names: list[str]) -> UserError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ SAME_SHELL = ("source", ".")
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 
 
-def programs_and_files(text: str) -> list[str]:
-    """The words of a script that may name a program or a file, as they are written."""
-    return [word.strip("\"'`;()") for word in COMMENT_LINE.sub("", text).split() if "=" not in word]
+def words_in_pairs(text: str) -> Iterator[tuple[str, str]]:
+    """The words of a script as they are written, each after the one before it; empty before the first of a line."""
+    for line in COMMENT_LINE.sub("", text).replace("\\\n", " ").split("\n"):
+        yield from pairwise(["", *(word.strip("\"'`;()") for word in line.split())])
 
 
 class TextSettings(dict[str, Any]):
@@ -45,15 +46,14 @@ def settings_of_text(
     Raises:
         UserError: the text holds no command of the framework, or several and no number says which.
     """
+    if (content := _yaml_mapping(text)) is not None:
+        return _alone(parser.settings_of_file(content, folder), text)
     framework, commands = parser.framework, script_commands.training_commands(text, parser.entry, variables, folder)
     if not commands:
-        settings = _without_command(parser, text, folder)
-        if not settings:
-            sentence = f"the text holds no command of {framework} ({parser.command}); paste it, or its settings"
-            raise no_training(sentence, "no-command", text)
-        alone = TextSettings(settings)
-        alone.left_open = [f"${name}" for name in dict.fromkeys(re.findall(r"\$\{?(\w+)(?![\w.:])", text))]
-        return alone
+        if settings := _without_command(parser, text, folder):
+            return _alone(settings, text)
+        sentence = f"the text holds no command of {framework} ({parser.command}); paste it, or its settings"
+        raise no_training(sentence, "no-command", text)
     count = len(commands)
     if number is None and count > 1:
         raise UserError(
@@ -73,22 +73,32 @@ def settings_of_text(
 
 def no_training(sentence: str, code: str, text: str) -> UserError:
     """The refusal of a text that starts no training; it names the scripts that the text may start."""
-    pairs = pairwise(["", *programs_and_files(text)])
+    pairs = words_in_pairs(text)
     scripts = list(dict.fromkeys(word for before, word in pairs if word.endswith(SCRIPTS) and before not in SAME_SHELL))
     more = f"; or translate {' or '.join(scripts)}, which it may start" if scripts else ""
     return UserError(sentence + more, code=code, scripts=scripts)
 
 
-def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str, Any]:
-    """Settings alone: a YAML mapping, or words."""
+def _yaml_mapping(text: str) -> dict[Any, Any] | None:
+    """What a configuration holds; None of another text, such as a command with a colon."""
     try:
         content = read_yaml_text(text, "the text")
     except UserError as error:
         if error.code == "repeated-key":
             raise
-        content = None
-    if isinstance(content, dict):
-        return parser.settings_of_file(content, folder)
+        return None
+    is_one = isinstance(content, dict) and all(re.fullmatch(r"[\w.]+", str(key)) for key in content)
+    return content if is_one else None
+
+
+def _alone(settings: dict[str, Any], text: str) -> TextSettings:
+    alone = TextSettings(settings)
+    alone.left_open = [f"${name}" for name in dict.fromkeys(re.findall(r"\$\{?(\w+)(?![\w.:])", text))]
+    return alone
+
+
+def _without_command(parser: CommandParser, text: str, folder: Path) -> dict[str, Any]:
+    """Settings alone as words."""
     arguments = script_commands.plain_words(text)
     if not arguments or not all(map(_is_setting, arguments[:1])) or not _are_settings(arguments):
         return {}

@@ -18,6 +18,7 @@ from system.yaml_files import read_yaml
 from translate.rendering import Rendering
 
 KL = ("objective.kl_in", "objective.kl_estimator", "objective.unbiased_kl_gradient")
+MEAN = "objective.loss_aggregation"
 LONGEST = 100  # characters of a setting of the text
 OBJECTIVE = ("algorithm", "objective.estimator", "objective.policy_loss", "objective.kl_in")
 LAYOUT = ("rollout.engine", "rollout.gpus", "hardware.gpus", "hardware.nodes", "hardware.sharding")
@@ -187,6 +188,9 @@ class _Sorting:
         self.source, self.target, self.reading, self.labels = source, target, reading, labels
         self.rendering = Rendering(target, reading.common)
         self.rendering.refused |= other_kl_in_reward(source, target, reading.common)
+        if reading.common.get("objective.dynamic_sampling"):
+            self.rendering.refused |= told_apart(source, target, "kept_groups", "objective.dynamic_sampling")
+        self.rendering.refused |= other_means(source, target, reading.common, self.rendering.common)
         self.translation = Translation(self.rendering.launcher, source.framework)
         self.left_out: dict[str, str] = {}  # by key, the default that makes a line needless
         self.written: set[str] = set()  # keys that have a line
@@ -285,12 +289,45 @@ class _Sorting:
 
 def other_kl_in_reward(source: CommandParser, target: CommandParser, common: Mapping[str, Any]) -> dict[str, str]:
     """By key, what another framework does with a KL term in the reward; with returns over tokens all do the same."""
-    sentences = [(parser.tables["release"], parser.tables.get("kl_in_reward")) for parser in (source, target)]
     in_group = common["algorithm"] != "ppo" and common.get("objective.estimator") != "reinforce"
     is_used = common.get("objective.kl_in") == "reward" and common.get("objective.kl_coefficient")
-    if not (in_group and is_used and all(kl_term for _, kl_term in sentences)) or sentences[0] == sentences[1]:
+    return told_apart(source, target, "kl_in_reward", "objective.kl_in") if in_group and is_used else {}
+
+
+def told_apart(source: CommandParser, target: CommandParser, table: str, key: str) -> dict[str, str]:
+    """By key, what two frameworks do by a table of each; empty where one has none or both do the same."""
+    texts = [parser.tables.get(table) for parser in (source, target)]
+    if not all(texts) or texts[0] == texts[1]:
         return {}
-    return {"objective.kl_in": "; ".join(f"{release} {kl_term}" for release, kl_term in sentences)}
+    releases = (parser.tables["release"] for parser in (source, target))
+    return {key: "; ".join(f"{release} {text}" for release, text in zip(releases, texts, strict=True))}
+
+
+def other_means(
+    source: CommandParser, target: CommandParser, common: Mapping[str, Any], rendered: Mapping[str, Any]
+) -> dict[str, str]:
+    """By key, that another framework averages a term of the loss otherwise.
+
+    Args:
+        source: whose text it is.
+        target: whose settings are wanted.
+        common: what the text says.
+        rendered: what of it the target has.
+    """
+    terms = ["objective.entropy_coefficient"]
+    terms += ["objective.kl_coefficient"] if rendered.get("objective.kl_in") == "loss" else []
+    reasons = {}
+    for key in (term for term in terms if rendered.get(term)):
+        means = [
+            "token_mean" if key in parser.tables.get("averaged_over_tokens", ()) else keys.get(MEAN)
+            for parser, keys in ((source, common), (target, rendered))
+        ]
+        if means[0] != means[1] and all(means):
+            releases = (parser.tables["release"] for parser in (source, target))
+            reasons[key] = "; ".join(
+                f"{name} averages it by {mean}" for name, mean in zip(releases, means, strict=True)
+            )
+    return reasons
 
 
 def first_reason(reasons: Mapping[str, str], name: str) -> str | None:

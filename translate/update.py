@@ -54,7 +54,7 @@ def update_settings(
         lines[name] = Line(name, total, "", "", f"the sum of {' and '.join(parts)}")
         flags[name] = (total, name)
     translation.lines = list(lines.values())
-    stated = {line.setting.lstrip("+") for line in translation.lines}
+    stated = {line.setting.lstrip("+"): line.value for line in translation.lines}
     added = {
         name: (value, f"the default of {release}, today {parser.defaults[name]}") for name, value in earlier.items()
         if parser.name_in_command(name, todays.values) == name and not parser.is_machine(name)
@@ -69,8 +69,9 @@ def update_settings(
     needed = {name: (value, "needed today") for name, value in parser.needed(stated).items()}
     for name, (value, note) in {**added, **needed}.items():
         if name not in stated:
-            translation.lines.append(Line(name, value, "", "", note))
-            flags[name] = (value, name)
+            written = parser.name_in_command(name, {**stated, name: value}) or name
+            translation.lines.append(Line(written, value, "", "", note))
+            flags[written] = (value, name)
     return translation, flags
 
 

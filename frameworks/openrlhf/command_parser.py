@@ -244,7 +244,7 @@ def _read_sampling(reading: Reading) -> None:
         return
     if reading.get(gate) != "ratio":
         reading.reasons[gate] = "others judge by the ratio of the probabilities alone"
-    low, high = [0.0, *(band if isinstance(band := reading.get(bounds), list) else [band])][-2:]
+    low, high = [0.0, *reading.numbers(bounds, 2, or_one=True)][-2:]
     reading.note("objective.correction_form", {"clip": "truncate", "mask": "mask"}.get(reading.get(mode)), mode, name)
     reading.note("objective.correction_low", low, bounds, name)
     reading.note("objective.correction_high", high, bounds, name)

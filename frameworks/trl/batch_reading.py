@@ -83,6 +83,7 @@ def read(reading: Reading) -> None:
     steps, warmup = reading.number("max_steps"), reading.number("warmup_steps")
     if steps and steps > 0:
         reading.note("steps", -(-steps // updates), "max_steps")
+        _say_rounded(reading, "max_steps", updates, reading.common["steps"])
         reading.idle["num_train_epochs"] = "it has no effect with max_steps"
     else:
         reading.note("epochs", reading.get("num_train_epochs"), "num_train_epochs")
@@ -95,5 +96,14 @@ def read(reading: Reading) -> None:
     else:
         reading.note("more.warmup_steps", warmup / updates, "warmup_steps")
     every = reading.number("save_steps") if "save_steps" in reading.stated else 0
-    if every >= 1:
+    if (strategy := reading.get("save_strategy")) not in (None, "steps"):
+        reading.idle["save_steps"] = f"it has no effect with save_strategy {strategy}"
+    elif every >= 1:
         reading.note("checkpoints", max(1, int(every // updates)), "save_steps")
+        _say_rounded(reading, "save_steps", updates, reading.common["checkpoints"])
+
+
+def _say_rounded(reading: Reading, name: str, updates: int, steps: int) -> None:
+    """Say where a number of updates is no whole number of steps."""
+    if reading.number(name) != steps * updates:
+        reading.reasons[name] = f"a step has {updates} updates; {steps} steps, {steps * updates} updates, are stated"

@@ -248,7 +248,7 @@ def _read_objective(reading: Reading) -> None:
 
 
 def _read_sampling(reading: Reading) -> None:
-    reading.note_stated("rollout.max_prompt_tokens", "max_prompt_length")
+    reading.note("rollout.max_prompt_tokens", reading.get("max_prompt_length"), "max_prompt_length")
     engine = {"server": "vllm-server", "colocate": "vllm-colocated"}.get(mode := reading.get("vllm_mode"))
     if engine is None:
         raise UserError(

@@ -160,10 +160,14 @@ class VerlCommandParser(command_parser.CommandParser):
         """The engine that settings belong to, if it is not the default one."""
         return next((engine for name in stated for engine in self.engines if f".{engine}." in name), None)
 
-    def needed(self, stated: Collection[str]) -> dict[str, Any]:
-        """See CommandParser; settings of another engine need it to be chosen."""
-        engine = self.engine_of(stated)
-        return {**super().needed(stated), **({"model_engine": engine} if engine else {})}
+    def needed(self, stated: Mapping[str, Any]) -> dict[str, Any]:
+        """See CommandParser; settings of another engine need it to be chosen, a penalty on length the limit."""
+        engine, length = self.engine_of(stated), "data.max_response_length"
+        result = super().needed(stated) | ({"model_engine": engine} if engine else {})
+        if stated.get(f"{objective.OVERLONG}.enable"):
+            limit = stated.get(length, self.defaults[length])
+            result |= {"reward.reward_kwargs.max_resp_len": limit, f"{objective.OVERLONG}.log": False}
+        return result
 
     def several_datasets(self, names: list[Any]) -> Any:
         """See CommandParser."""

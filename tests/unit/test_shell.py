@@ -432,7 +432,8 @@ def test_exported_variables_come_in_the_script_s_own_order() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    ["xargs -a f train", "cat f | xargs train", "echo a b | xargs -n 1 train", "echo a | xargs -I{} bash -c 'train {}'",
+    ["xargs -a f python -m train", "cat f | xargs train", "echo a b | xargs -n 1 python -m train",
+     "echo a | xargs -I{} bash -c 'train {}'",
      "parallel train {} ::: 1 2", "echo \"it's\" | xargs train"],
 )  # fmt: skip
 def test_words_that_come_from_elsewhere_are_not_left_out(script: str) -> None:

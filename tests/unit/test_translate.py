@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -560,6 +561,44 @@ def test_a_value_that_the_release_refuses_is_named_and_left_out() -> None:
     for page in (stated, by_default):
         settings = page[page.index("settings=(") :]
         assert ".rollout.mode" not in settings and "trainer.nnodes=1" in settings
+
+
+def test_an_earlier_release_s_penalty_manager_and_metric_run_today() -> None:
+    old = "python main_dapo.py reward_model.reward_manager=dapo data.max_response_length=64"
+    page = printed_page(
+        f"{old} reward_model.overlong_buffer.enable=True reward_model.overlong_buffer.len=16 "
+        "algorithm.filter_groups.enable=True algorithm.filter_groups.metric=seq_final_reward",
+        "verl", "verl",
+    )  # fmt: skip
+    settings = settings_of_text(command_parser.load("verl"), page, Path(), {}, None)
+    assert settings["reward.reward_kwargs.max_resp_len"] == 64
+    assert settings["reward.reward_kwargs.overlong_buffer_cfg.log"] is False
+    assert settings["algorithm.filter_groups.metric"] == "reward"
+    assert "max_resp_len" not in printed_page(old, "verl", "verl")
+    page = printed_page("python main_ppo.py reward_model.reward_manager=prime trainer.nnodes=1", "verl", "verl")
+    assert "no such reward manager" in page and "reward_manager.name=" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "releases"),
+    [("trl grpo --num_generations 8 --per_device_train_batch_size 8", "trl", ("0.15.0", "0.16.0")),
+     ("python train_ppo_ray.py --pretrain a --rollout.n_samples_per_prompt 4", "openrlhf", ("0.6.0", "0.6.2"))],
+)  # fmt: skip
+def test_a_setting_that_meant_something_else_is_said(text: str, source: str, releases: tuple[str, str]) -> None:
+    gpus = 8 if source == "trl" else None
+    before, after = (printed_page(text, source, "verl", gpus=gpus, release=release) for release in releases)
+    assert "does not divide logits" in before and "does not divide logits" not in after
+
+
+def test_an_earlier_release_s_engine_prompt_limit_and_correction() -> None:
+    text = "trl grpo --num_generations 8 --per_device_train_batch_size 8 --use_vllm --model_name_or_path m"
+    pages = {
+        release: printed_page(text, "trl", "verl", gpus=8, release=release) for release in ("0.23.0", "0.27.0", "1.9.0")
+    }
+    levels = {release: re.findall(r"rollout_is=(\w+)", page) for release, page in pages.items()}
+    assert levels == {"0.23.0": ["token"], "0.27.0": ["sequence"], "1.9.0": ["sequence"]}
+    assert ["9 in the text" in page for page in pages.values()] == [True, True, False]  # one GPU is the sampler's
+    assert "--data.max_len 768" in printed_page(text, "trl", "openrlhf", gpus=8, release="0.25.1")
 
 
 def test_two_limits_become_the_one_that_the_release_has() -> None:

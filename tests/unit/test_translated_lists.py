@@ -9,6 +9,7 @@ import pytest
 from frameworks import command_parser
 from tests.translated_pages import printed_page
 from tests.user_errors import refused
+from translate.__main__ import framework_of_text
 from translate.settings_of_text import settings_of_text
 
 OPENRLHF = (
@@ -141,3 +142,32 @@ def test_a_file_that_is_another_script_s_argument_starts_nothing(line: str) -> N
 def test_a_script_may_start_another(line: str) -> None:
     settings = VERL.partition("main_ppo ")[2]
     assert "--num_generations 4" in printed_page(f"{line} {settings}", "verl", "trl")
+
+
+def test_of_data_sets_that_cannot_be_expressed_nothing_is_stated() -> None:
+    page = printed_page(VERL + "data.train_files=[a,b]", "verl", "trl")
+    assert list_with(page, "data.train_files") == "Cannot be expressed" and "--dataset_name" not in page
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["conda activate grpo", "source activate grpo", "ray start --temp-dir /tmp/grpo", "tmux new-session -s grpo",
+     "tensorboard --logdir logs/grpo &", "mkdir -p outputs/grpo", "cd examples/grpo", "export RUN=my.grpo",
+     "conda run -n grpo python prepare.py --out grpo", "srun --job-name grpo hostname"],
+)  # fmt: skip
+def test_an_environment_or_folder_named_like_a_training_is_none(line: str) -> None:
+    text = f"{line}\n{VERL} actor_rollout_ref.actor.optim.lr=3e-6"
+    assert framework_of_text(text) == "verl"
+    assert "--learning_rate 3e-06" in printed_page(text, "verl", "trl")
+    settings = settings_of_text(command_parser.load("trl"), f"{line}\n{TRL}", Path(), {}, None)
+    assert settings["num_generations"] == 8
+
+
+@pytest.mark.parametrize(
+    "line", ["loss_type: grpo", "output_dir: outputs/grpo", "run_name: grpo", "hub_model_id: me/grpo",
+             "system_prompt: it's so", "system_prompt: |\n  it's\n  so"],
+)  # fmt: skip
+def test_a_configuration_is_read_whole_whatever_its_values_look_like(line: str) -> None:
+    text = f"model_name_or_path: m\nlearning_rate: 3.0e-6\nbeta: 0.04\nnum_generations: 4\n{line}\n"
+    settings = settings_of_text(command_parser.load("trl"), text, Path(), {}, None)
+    assert settings["learning_rate"] == 3e-6 and settings["beta"] == 0.04 and len(settings) == 5

@@ -38,6 +38,7 @@ TRL = (
 RLOO = OPENRLHF + "--algo.advantage.estimator rloo "
 REINFORCE = OPENRLHF + "--algo.advantage.estimator reinforce "
 ACTOR = "actor_rollout_ref.actor"
+ROLLOUT_IS = "algorithm.rollout_correction.rollout_is"
 ANOTHER = "Another objective than the text's: 1"
 WITH_END = "--lr_scheduler_type cosine_with_min_lr --lr_scheduler_kwargs "
 OLD = "python3 -m openrlhf.cli.train_ppo_ray --max_norm 0.5 --l2 0.01 --lr_warmup_ratio 0.1 --adam_betas 0.9 0.99 "
@@ -225,8 +226,35 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
          {f"{ACTOR}.clip_ratio_low": 1.0, f"{ACTOR}.clip_ratio_high": -0.72}, ""),
         ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 1.28", {f"{ACTOR}.clip_ratio_high": 0.28}, ""),
         ("trl", "verl", TRL + "--loss_type cispo", {f"{ACTOR}.clip_ratio_high": -0.8}, ""),
-        ("trl", "openrlhf", TRL + "--loss_type cispo --epsilon_high 0.28", {"actor.eps_clip_low_high": None},
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.clip_ratio_high=-0.5", {"actor.eps_clip_low_high": None},
          "OpenRLHF's loss would have no gradient where the advantage is positive"),
+        # Terms of the loss are averaged as it is, or over all tokens.
+        ("verl", "trl", GROUPS + f"{ACTOR}.loss_agg_mode=seq-mean-token-sum-norm {ACTOR}.entropy_coeff=0.001",
+         {"entropy_coef": 0.001}, "verl 0.9.1 averages it by max_length_mean; TRL 1.16.0 averages it by token_mean"),
+        ("verl", "trl", GROUPS + f"{ACTOR}.loss_agg_mode=token-mean {ACTOR}.entropy_coeff=0.001",
+         {"entropy_coef": 0.001}, ""),
+        ("openrlhf", "verl", GROUP_NORM + "--actor.loss_agg_mode seq-mean-token-mean --algo.kl.use_loss "
+         "--algo.kl.init_coef 0.01", {f"{ACTOR}.kl_loss_coef": 0.01}, "OpenRLHF 0.11.2 averages it by token_mean"),
+        ("verl", "openrlhf", GROUPS + "algorithm.filter_groups.enable=True", {"algo.dynamic_filtering_enable": True},
+         "OpenRLHF 0.11.2 keeps groups whose mean reward is inside"),
+        # A step has eight updates here.
+        ("trl", "verl", TRL + "--steps_per_generation 32 --max_steps 500 --save_steps 104",
+         {"trainer.total_training_steps": 63, "trainer.save_freq": 13}, "max_steps=500, because a step has 8 updates"),
+        ("trl", "verl", TRL + "--save_steps 100 --save_strategy no", {"trainer.save_freq": None},
+         "no effect with save_strategy no"),
+        # The clip range of a loss that is refused is none of the loss in its place.
+        ("trl", "openrlhf", TRL + "--loss_type cispo --epsilon_high 5",
+         {"actor.eps_clip_low_high": None, "actor.eps_clip": None}, "there actor.eps_clip is 0.2 by default"),
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.policy_loss.loss_mode=clip_cov {ACTOR}.clip_ratio=1.0",
+         {"actor.eps_clip": None}, "OpenRLHF has ppo, gspo, not 'clip_cov'"),
+        # Where a term is refused, the other framework's default does not train with one of its own.
+        ("verl", "openrlhf", GROUPS + f"{ACTOR}.use_kl_loss=True {ACTOR}.kl_loss_coef=0.001 "
+         f"{ACTOR}.loss_agg_mode=seq-mean-token-mean", {"algo.kl.init_coef": 0.0}, "this term over all tokens"),
+        ("trl", "openrlhf", TRL + "--loss_type grpo --beta 0.04", {"algo.kl.init_coef": 0.0}, "over all tokens"),
+        ("trl", "openrlhf", TRL + "--lr_scheduler_type reduce_lr_on_plateau", {"actor.lr_scheduler": None},
+         "there actor.lr_scheduler is cosine_with_min_lr"),
+        ("openrlhf", "verl", GROUP_NORM + "--algo.advantage.is_correction_level token "
+         "--algo.advantage.is_correction_threshold 2", {ROLLOUT_IS: "token", f"{ROLLOUT_IS}_threshold": "1e-09_2"}, ""),
         ("trl", "verl", TRL + "--max_grad_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
         ("verl", "trl", GROUPS + f"{ACTOR}.optim.clip_grad=0", {"max_grad_norm": None}, "leaves nothing of"),
         ("openrlhf", "verl", GROUP_NORM + "--actor.max_norm 0", {f"{ACTOR}.optim.clip_grad": 1e9}, ""),
@@ -264,7 +292,7 @@ def test_a_setting_is_translated_by_what_it_does(
 
 def test_what_a_framework_refuses_is_said_without_the_remedy_for_a_run_file() -> None:
     printed = printed_page(GROUPS + f"{ACTOR}.policy_loss.loss_mode=cispo", "verl", "trl")
-    assert re.search("because TRL's cispo has no lower bound$", printed, re.MULTILINE)
+    assert re.search("because TRL's cispo has no lower bound; there epsilon is 0.2 by default$", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("framework", ["trl", "openrlhf"])
