@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from contracts.run_file import framework_names
 from frameworks.command_parser import ScriptCommand, set_options
 from system.errors import UserError
 from translate.shell.branches import Call
@@ -93,7 +94,7 @@ def starts_training(entry: re.Pattern[str], before: str, word: str) -> bool:
     if not entry.search(word) or set(" =") & set(word):
         return False
     is_named = word.endswith(".py") or ("." in word and "/" not in word)
-    return is_named or before in ("", "-m", "--module") or before.rpartition("/")[2] == "trl"
+    return is_named or before in ("", "-m", "--module") or before.rpartition("/")[2] in framework_names()
 
 
 def _unknown_program(names: list[str]) -> UserError:
