@@ -49,6 +49,7 @@ def command(
     configuration = grade.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
     names = list(dict.fromkeys(varied(run_names(runs or RUNS, scale), vary, scale)))
+    check_benchmarks(names, scale)
     results = ResultsFolder(ROOT / configuration["results"] / scale)
     chosen = settings | graph.configuration({"reproduce": names})
     trained = [results.run(run_id(name, seed)) for name in names for seed in seeds]
@@ -79,6 +80,21 @@ def check_request(others: Sequence[str], accuracy: float | None, price: float | 
         raise UserError(f"--accuracy should be a percentage above 0, but is {accuracy:g}", code="bad-accuracy")
     if price is not None and not 0 < price < math.inf:
         raise UserError(f"--price should be an amount above 0, but is {price:g}", code="bad-price")
+
+
+def check_benchmarks(names: Sequence[str], scale: str) -> None:
+    """Raise UserError for runs that are evaluated on other benchmarks: they have no accuracy in common."""
+    from recipes.runs import load_run
+
+    evaluations = {name: load_run(name, scale).evaluation for name in names}
+    first, *others = ((name, sorted(own["benchmarks"])) for name, own in evaluations.items())
+    for name, benchmarks in others:
+        if benchmarks != first[1]:
+            raise UserError(
+                f"runs are compared by the time to the same accuracy, but {first[0]} is evaluated on "
+                f"{', '.join(first[1])} and {name} on {', '.join(benchmarks)}: choose runs with the same benchmarks",
+                code="other-benchmark",
+            )
 
 
 def run_names(named: Sequence[str], scale: str) -> list[str]:

@@ -318,6 +318,12 @@ def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training:
             command.check_request([], None, price)
 
 
+def test_runs_without_a_common_benchmark_are_refused_before_they_are_trained() -> None:
+    command.check_benchmarks(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo")
+    with refused("other-benchmark"):
+        command.check_benchmarks(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo")
+
+
 def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_training: Training) -> None:
     one = replace(one_training, gpus=["H100"])
     by_gpus = [replace(one, varied={"hardware.gpus": n}, gpus=["H100"] * n) for n in (1, 2, 4)]
