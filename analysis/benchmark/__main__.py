@@ -96,7 +96,7 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
 def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
     """The times of those that reach the target, and from which of them the fastest cannot be told."""
     first, *others = order = sorted(reached, key=lambda name: reached[name].value)
-    times = ", ".join(f"{name} {reached[name].value / 60:.1f}" for name in order)
+    times = "; ".join(f"{name} {reached[name].value / 60:.1f}" for name in order)
     return [
         f"Minutes of training until {target} of the held-out problems are right: {times}.",
         *(
