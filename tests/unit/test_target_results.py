@@ -102,6 +102,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_a_job_that_ends_before_ctrl_c_is_taken_was_interrupted() -> None:
     done = subprocess.run([sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT)
     assert (done.stdout.split(), done.returncode) == (["False", "True"], 0), done
@@ -123,6 +124,7 @@ for _ in range(300):
 """
 
 
+@pytest.mark.slow
 def test_a_job_is_reported_while_the_main_thread_waits_for_it() -> None:
     code = ASKED_WHILE_THE_MAIN_THREAD_BEGINS_TO_WAIT
     subprocess.run([sys.executable, "-c", code], timeout=LIMIT, cwd=ROOT, check=True)

@@ -276,6 +276,7 @@ ODD = (
 )
 
 
+@pytest.mark.slow
 @given(key=sampled_from([one.name for one in fields(Training)]), value=sampled_from(ODD))
 @settings(max_examples=150)
 def test_any_value_of_another_machine_s_file_is_shown_or_refused(
@@ -324,6 +325,7 @@ def test_runs_without_a_common_benchmark_are_refused_before_they_are_trained() -
         command.check_benchmarks(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo")
 
 
+@pytest.mark.slow
 def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_training: Training) -> None:
     one = replace(one_training, gpus=["H100"])
     by_gpus = [replace(one, varied={"hardware.gpus": n}, gpus=["H100"] * n) for n in (1, 2, 4)]
@@ -337,6 +339,7 @@ def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_tra
     assert drawn.count("cosine") == 2 * 1  # a tick in each panel
 
 
+@pytest.mark.slow
 def test_the_measured_commit_is_the_same_after_the_measurement(tmp_path: Path) -> None:
     git = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
     file = tmp_path / own_speed.FILE.relative_to(ROOT)
