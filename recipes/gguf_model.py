@@ -43,6 +43,7 @@ class Contents:
         special: the ids of `bos`, `eos`, `pad` and `unk`, as far as it names them.
         template: its chat template; None without one.
         split: `tokenizer.ggml.pre` of a byte-level tokenizer; None for another kind.
+        tensors: their names.
     """
 
     quantised: str
@@ -51,23 +52,31 @@ class Contents:
     special: dict[str, int]
     template: str | None
     split: str | None
+    tensors: tuple[str, ...] = ()
 
 
 def read(file: Path) -> Contents:
     """Read what a file says of itself, without its weights.
 
     Raises:
-        UserError: it is no GGUF file, cut, or has no tokenizer.
+        UserError: it is no GGUF file, cut, a part of a model, or has no tokenizer.
     """
     from gguf import GGUFReader, LlamaFileType
 
     try:
-        fields = {name: field.contents() for name, field in GGUFReader(file).fields.items() if field.data}
+        reader = GGUFReader(file)
+        fields = {name: field.contents() for name, field in reader.fields.items() if field.data}
     except (ValueError, IndexError, OSError) as error:
         raise UserError(
             f"{file} is no whole GGUF file ({' '.join(str(error).split())[:200]}): copy it again from its source",
             code="damaged-model",
         ) from None
+    if (parts := int(fields.get("split.count", 1))) > 1:
+        raise UserError(
+            f"{file} is one of {parts} parts of a model, which should be one file: join them with "
+            "llama-gguf-split --merge",
+            code="incomplete-model", parts=parts,
+        )  # fmt: skip
     if not fields.get("tokenizer.ggml.tokens"):
         raise UserError(f"{file} has no tokenizer: take a GGUF file of a language model", code="incomplete-model")
     tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
@@ -81,6 +90,7 @@ def read(file: Path) -> Contents:
         special={name: int(number) for name, number in ids.items() if number is not None},
         template=fields.get("tokenizer.chat_template"),
         split=fields.get("tokenizer.ggml.pre", "gpt-2") if fields.get("tokenizer.ggml.model") == "gpt2" else None,
+        tensors=tuple(tensor.name for tensor in reader.tensors),
     )
 
 
@@ -164,18 +174,40 @@ def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) ->
     return tokenizer
 
 
-def load_model(file: Path, ids: Mapping[str, int]) -> Any:
+def load_model(file: Path, contents: Contents, ids: Mapping[str, int]) -> Any:
     """The model of a file in bfloat16, as one that was never quantised.
 
     Args:
         file: the GGUF file.
+        contents: of the file.
         ids: of its special tokens, by `bos`, `eos` and so on.
+
+    Raises:
+        UserError: the file lacks tensors, which transformers draws at random, or has some that transformers drops.
     """
     import torch
     from transformers import AutoModelForCausalLM
+    from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
 
-    dequantised = AutoModelForCausalLM.from_pretrained(str(file.parent), gguf_file=file.name, dtype=torch.bfloat16)
+    dequantised, loaded = AutoModelForCausalLM.from_pretrained(
+        str(file.parent), gguf_file=file.name, dtype=torch.bfloat16, output_loading_info=True
+    )
     config = dequantised.config
+    if missing := sorted(loaded["missing_keys"]):
+        raise UserError(
+            f"{file} lacks {len(missing)} tensors of its {config.model_type} model, such as {missing[0]}: copy it "
+            "again from its source",
+            code="incomplete-model", missing=len(missing),
+        )  # fmt: skip
+    processor = TENSOR_PROCESSORS.get(config.model_type, TensorProcessor)(config={})
+    known = get_gguf_hf_weights_map(dequantised, processor)
+    # Experts and a GPT-2's output are read under other names.
+    if unread := [name for name in contents.tensors if name not in {*known, "output.weight"} and "_exps." not in name]:
+        raise UserError(
+            f"{file} has {len(unread)} tensors that transformers does not read, such as {unread[0]}: take the original "
+            "model instead",
+            code="unreadable-model", unread=len(unread),
+        )  # fmt: skip
     if hasattr(config, "quantization_config"):
         del config.quantization_config
     model = type(dequantised)(config).to(torch.bfloat16)  # save_pretrained refuses the one that it takes for quantised
@@ -206,7 +238,7 @@ def write(file: Path, output: Path, end_token: str | None = None, **facts: Any) 
         raise error.within(str(file)) from None
     tokenizer = load_tokenizer(file, contents, tokens)
     ids = {name: int(tokenizer.convert_tokens_to_ids(token)) for name, token in tokens.items()}
-    load_model(file, ids).save_pretrained(output)
+    load_model(file, contents, ids).save_pretrained(output)
     tokenizer.save_pretrained(output)
     if contents.quantised:
         facts["quantised"] = contents.quantised

@@ -1,0 +1,39 @@
+"""Which GGUF files become a model folder: those of which nothing is lost, dropped or guessed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.run_file import ROOT
+from envs.build import python
+from tests import needs
+
+pytestmark = [pytest.mark.contract, pytest.mark.slow]
+SCRIPT = ROOT / "tests" / "contract" / "make_tiny_gguf.py"
+TOKENS = ["ab", "Ġ", "1", "2"]
+CASES: dict[str, tuple[dict[str, Any], object]] = {
+    "whole": ({}, [TOKENS, None]),
+    "no block": ({"drop": "blk.1."}, "incomplete-model"),
+    "no tensor": ({"drop": "blk.1.ffn_up"}, "incomplete-model"),
+    "no norm": ({"drop": "output_norm"}, "incomplete-model"),
+    "no embedding": ({"drop": "token_embd"}, "incomplete-model"),
+    "first part": ({"split.count": 2}, "incomplete-model"),
+    "one part": ({"split.count": 1}, [TOKENS, None]),
+    "dropped": ({"add": ["blk.0.attn_q.bias"]}, "unreadable-model"),
+}
+
+
+def test_what_becomes_of_files(tmp_path: Path) -> None:
+    needs.skip_without("gguf")
+    cases = json.dumps({name: options for name, (options, _) in CASES.items()})
+    done = subprocess.run(
+        [python("gguf"), SCRIPT, tmp_path], input=cases, capture_output=True, text=True, cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.strip().split("\n")[-1]) == {name: end for name, (_, end) in CASES.items()}
