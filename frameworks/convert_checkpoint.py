@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from contracts import checkpoint_formats, model_folder, provenance
 from contracts.checkpoint_formats import UnconvertedModel
-from frameworks import checkpoints
+from frameworks import checkpoints, lora
 from recipes import model_sources
 from system import durable
 from system.command_line import argument_parser
@@ -48,10 +47,10 @@ def base_model(named: str | None, one: UnconvertedModel, mirror: Path | None) ->
         UserError: it cannot be had, or is itself no whole model.
     """
     if named is None and one.format == checkpoint_formats.ADAPTER:
-        configuration = one.folder / "adapter_config.json"
-        named = json.loads(configuration.read_text(encoding="utf-8")).get("base_model_name_or_path")
-        if not named:
-            raise UserError(f"{configuration} names no base model: name it with --base", code="missing-base")
+        named = lora.adapter_settings(one.folder).get("base_model_name_or_path")
+        if not (named and isinstance(named, str)):
+            sentence = f"{one.folder / 'adapter_config.json'} names no base model: name it with --base"
+            raise UserError(sentence, code="missing-base")
     if not named:
         return None
     folder = Path(named)

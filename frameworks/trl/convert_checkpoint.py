@@ -21,7 +21,9 @@ def adapter(folder: Path, output: Path, model: Path) -> None:
     """
     try:
         lora.merge_adapter(folder, model, output)
-    except (RuntimeError, ValueError, KeyError, OSError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # pickle's own kinds, and those of settings that PEFT does not know
         reason = " ".join(str(error).split())[:300]
         raise UserError(
             f"the adapter {folder} does not fit the base model {model} ({reason}): name its own with --base",

@@ -30,6 +30,45 @@ names = (set(a) | set(b)) - {"lm_head.weight"}
 print(json.dumps(max((a[name].float() - b[name].float()).abs().max().item() for name in names)))
 """
 
+# By name: what is written over adapter_config.json, and how the names of the tensors and the file's bytes change.
+ADAPTERS = {
+    "whole": ({}, "names", 0, ""),
+    "prefix": ({}, "['module.' + name for name in names]", 0, "adapter-mismatch"),
+    "other prefix": ({}, "[name.replace('base_model.model.', '', 1) for name in names]", 0, "adapter-mismatch"),
+    "one layer": ({}, "[name for name in names if 'layers.0' in name]", 0, "adapter-mismatch"),
+    "one more": ({}, "[*names, names[0] + '.more']", 0, "adapter-mismatch"),
+    "empty": ({}, "[]", 0, "adapter-mismatch"),
+    "other targets": ({"target_modules": ["q_proj"]}, "names", 0, "adapter-mismatch"),
+    "other rank": ({"r": 2}, "names", 0, "other-base-model"),
+    "cut": ({}, "names", 9, "damaged-model"),
+    "no base": ({"base_model_name_or_path": 3}, "names", 0, "missing-base"),
+    "method": ({"peft_type": "PROMPT_TUNING"}, "names", 0, "unknown-adapter"),
+    "list": ([], "names", 0, "damaged-model"),
+}
+CONVERT_ADAPTERS = """
+import json, shutil, sys
+from pathlib import Path
+from safetensors.torch import load_file, save_file
+from frameworks.convert_checkpoint import convert
+from system.errors import UserError
+whole, output, codes = Path(sys.argv[1]), Path(sys.argv[2]), {}
+for name, (settings, keys, cut, _) in json.loads(sys.argv[3]).items():
+    adapter = Path(shutil.copytree(whole, output / name, ignore=shutil.ignore_patterns("expected")))
+    file, weights = adapter / "adapter_config.json", adapter / "adapter_model.safetensors"
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings if isinstance(settings, dict) else settings))
+    tensors = load_file(weights)
+    chosen = eval(keys, {"names": names}) if (names := sorted(tensors)) else []
+    values = [tensors[names[min(index, len(names) - 1)]].clone() for index in range(len(chosen))]
+    save_file(dict(zip(chosen, values)), weights, {"format": "pt"})
+    weights.write_bytes(weights.read_bytes()[cut:])
+    codes[name] = ""
+    try:
+        convert(adapter, output / (name + "-model"))
+    except UserError as error:
+        codes[name] = error.code
+print(json.dumps(codes))
+"""
+
 
 def python(name: str, *arguments: str | Path) -> str:
     done = subprocess.run([warm_python(name), *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -77,6 +116,13 @@ def test_the_weights_are_those_that_were_saved(
     record = provenance.read(tmp_path / "whole")
     assert record["sha256"] == model_folder.check(tmp_path / "whole", chat_template=True)
     assert record["converted_from"] == str(folder / named)
+
+
+def test_adapters_that_do_not_match_are_refused(tmp_path: Path) -> None:
+    needs.skip_without("trl")
+    _, folder = saved("adapter", "trl")
+    codes = python("trl", "-c", CONVERT_ADAPTERS, folder, tmp_path, json.dumps(ADAPTERS))
+    assert json.loads(codes) == {name: code for name, (*_, code) in ADAPTERS.items()}
 
 
 def test_lost_shards_and_other_names_are_refused(tmp_path: Path) -> None:
