@@ -9,7 +9,7 @@ it exchanges the first and the end token, and it splits every byte-level tokeniz
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from system.errors import UserError, run_command
 
 UNQUANTISED = ("F32", "F16", "BF16")
 CONTROL = (3, 4)  # token types of the format: control, user-defined
+SCALING = (".rope.scaling.type", ".rope.scaling.factor", ".rope.scale_linear")
 MARK = "two and two are four"
 _CASELESS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _OTHERS = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -59,7 +60,7 @@ def read(file: Path) -> Contents:
     """Read what a file says of itself, without its weights.
 
     Raises:
-        UserError: it is no GGUF file, cut, a part of a model, or has no tokenizer.
+        UserError: it is no GGUF file, cut, a part of a model, or has what transformers would leave out.
     """
     from gguf import GGUFReader, LlamaFileType
 
@@ -71,14 +72,8 @@ def read(file: Path) -> Contents:
             f"{file} is no whole GGUF file ({' '.join(str(error).split())[:200]}): copy it again from its source",
             code="damaged-model",
         ) from None
-    if (parts := int(fields.get("split.count", 1))) > 1:
-        raise UserError(
-            f"{file} is one of {parts} parts of a model, which should be one file: join them with "
-            "llama-gguf-split --merge",
-            code="incomplete-model", parts=parts,
-        )  # fmt: skip
-    if not fields.get("tokenizer.ggml.tokens"):
-        raise UserError(f"{file} has no tokenizer: take a GGUF file of a language model", code="incomplete-model")
+    tensors = tuple(tensor.name for tensor in reader.tensors)
+    _check_fields(file, fields, tensors)
     tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
     kind = LlamaFileType(fields.get("general.file_type", 0)).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     named = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
@@ -90,8 +85,27 @@ def read(file: Path) -> Contents:
         special={name: int(number) for name, number in ids.items() if number is not None},
         template=fields.get("tokenizer.chat_template"),
         split=fields.get("tokenizer.ggml.pre", "gpt-2") if fields.get("tokenizer.ggml.model") == "gpt2" else None,
-        tensors=tuple(tensor.name for tensor in reader.tensors),
+        tensors=tensors,
     )
+
+
+def _check_fields(file: Path, fields: Mapping[str, Any], tensors: Sequence[str]) -> None:
+    """Refuse a file that is not a whole language model, or has what transformers leaves out in silence."""
+    if (parts := int(fields.get("split.count", 1))) > 1:
+        raise UserError(
+            f"{file} is one of {parts} parts of a model, which should be one file: join them with "
+            "llama-gguf-split --merge",
+            code="incomplete-model", parts=parts,
+        )  # fmt: skip
+    if not fields.get("tokenizer.ggml.tokens"):
+        raise UserError(f"{file} has no tokenizer: take a GGUF file of a language model", code="incomplete-model")
+    scaled = [name for name, value in fields.items() if name.endswith(SCALING) and value not in ("none", 0, 1)]
+    if scaled := [*scaled, *(name for name in tensors if name.startswith("rope_"))]:
+        raise UserError(
+            f"{file} scales its positions ({scaled[0]}), which transformers does not read from such a file: take the "
+            "original model instead",
+            code="unreadable-model", names=scaled,
+        )  # fmt: skip
 
 
 def special_tokens(contents: Contents, end_token: str | None = None) -> dict[str, str]:

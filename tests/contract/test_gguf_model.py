@@ -24,6 +24,11 @@ CASES: dict[str, tuple[dict[str, Any], object]] = {
     "no embedding": ({"drop": "token_embd"}, "incomplete-model"),
     "first part": ({"split.count": 2}, "incomplete-model"),
     "one part": ({"split.count": 1}, [TOKENS, None]),
+    "rope factors": ({"add": ["rope_freqs.weight"]}, "unreadable-model"),
+    "yarn": ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}, "unreadable-model"),
+    "linear": ({"llama.rope.scaling.factor": 4.0}, "unreadable-model"),
+    "older linear": ({"llama.rope.scale_linear": 4.0}, "unreadable-model"),
+    "unscaled": ({"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": 1.0}, [TOKENS, None]),
     "dropped": ({"add": ["blk.0.attn_q.bias"]}, "unreadable-model"),
 }
 
