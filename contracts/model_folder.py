@@ -193,14 +193,19 @@ def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]
             raise UserError(
                 f"weights {file} are truncated or damaged: export or download the model again", code="damaged-model"
             )
+        if twice := next((name for name, others in held.items() if others & tensors - {"?"}), None):
+            raise _two_copies(folder, twice, file.name)
         held[file.name] = tensors
-        if (shard := SHARD.fullmatch(file.name)) and f"{shard[1]}{shard[4]}.index" not in content:
+        shard = SHARD.fullmatch(file.name)
+        if shard and f"{shard[1]}{shard[4]}.index" not in content:
             count = len(list(folder.glob(f"{shard[1]}-*-of-{shard[3]}{shard[4]}")))
             if count != int(shard[3]):
                 raise UserError(
                     f"model {folder} has {count} of {int(shard[3])} parts of its weights: download it again",
                     code="incomplete-model",
                 )
+        if shard and (folder / f"{shard[1]}{shard[4]}").is_file():
+            raise _two_copies(folder, f"{shard[1]}{shard[4]}", file.name)
     for index in (name for name in content if name.endswith(f"{weights[0].suffix}.index")):
         named = content[index].get("weight_map")
         if not (isinstance(named, dict) and named):
@@ -219,6 +224,14 @@ def _check_weights(folder: Path, weights: list[Path], content: Mapping[str, Any]
                 f"weights in {folder} lack {len(lost)} tensors that {index}.json lists, such as {lost[0]}",
                 code="incomplete-model",
             )
+
+
+def _two_copies(folder: Path, one: str, other: str) -> UserError:
+    return UserError(
+        f"model {folder} should have each tensor once, but {one} and {other} have the same, of which transformers and "
+        "vLLM may read different ones: move the files of one copy out of the folder",
+        code="several-weights", files=sorted([one, other]),
+    )  # fmt: skip
 
 
 def tensor_names(file: Path) -> set[str] | None:

@@ -120,6 +120,28 @@ def test_a_tensor_that_the_index_names_is_missing(folder: Path) -> None:
     model_folder.check(folder)
 
 
+@pytest.mark.parametrize(
+    "copy", ["model-00001-of-00001.safetensors", "model_old.safetensors", "pytorch_model-00001-of-00001.bin"]
+)
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_two_copies_of_the_weights_are_refused(folder: Path, copy: str, is_indexed: bool) -> None:
+    first = folder / "model.safetensors"
+    if copy.endswith(".bin"):
+        first = first.rename(folder / "pytorch_model.bin")
+        first.write_bytes(torch_weights(folder))
+    shutil.copy(first, folder / copy)
+    if is_indexed:
+        (folder / f"{first.name}.index.json").write_text(json.dumps({"weight_map": {"w": copy}}))
+    with user_errors.refused("several-weights", files=sorted([first.name, copy])):
+        model_folder.check(folder)
+    weights(folder / "consolidated.safetensors")  # the form of Mistral, and an adapter, are no second copy
+    weights(folder / "adapter_model.safetensors")
+    (folder / copy).unlink()
+    (folder / f"{first.name}.index.json").unlink(missing_ok=True)
+    if not copy.endswith(".bin"):
+        model_folder.check(folder)
+
+
 FILES = [*CONTENT, "model.safetensors"]
 
 
