@@ -104,10 +104,10 @@ def demo_settings(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def find(name: str) -> dict[str, Any]:
-    """The entry of a model, or of a hub id (with a slash); UserError with the nearest names if there is none."""
-    if "/" in name:
-        return {"hub": name, "revision": "main"}
+    """The entry of a model, else that of a hub id (with a slash); UserError with the nearest names if there is none."""
     known = library()
+    if name not in known and "/" in name:
+        return {"hub": name, "revision": "main"}
     if name not in known:
         raise unknown("model", name, known)
     return known[name]

