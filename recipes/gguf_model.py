@@ -45,6 +45,7 @@ class Contents:
         template: its chat template; None without one.
         split: `tokenizer.ggml.pre` of a byte-level tokenizer; None for another kind.
         tensors: their names.
+        around: the special tokens that it adds before and after a text, such as ("bos", "").
     """
 
     quantised: str
@@ -54,6 +55,7 @@ class Contents:
     template: str | None
     split: str | None
     tensors: tuple[str, ...] = ()
+    around: tuple[str, str] = ("", "")
 
 
 def read(file: Path) -> Contents:
@@ -77,15 +79,20 @@ def read(file: Path) -> Contents:
     tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
     kind = LlamaFileType(fields.get("general.file_type", 0)).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     named = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+    # As llama.cpp has it: SentencePiece's and Llama 3's tokenizers add the first token, unless the file says otherwise.
+    adds = fields.get("tokenizer.ggml.model") == "llama" or fields.get("tokenizer.ggml.pre") == "llama-bpe"
+    begins, ends = fields.get("tokenizer.ggml.add_bos_token", adds), fields.get("tokenizer.ggml.add_eos_token", False)
     ids = {name: fields.get(f"tokenizer.ggml.{word}_token_id") for name, word in named.items()}
+    special = {name: int(number) for name, number in ids.items() if number is not None}
     return Contents(
         quantised="" if kind in UNQUANTISED else kind,
         tokens=tokens,
         control=[token for token, kind in zip(tokens, kinds, strict=False) if kind in CONTROL],
-        special={name: int(number) for name, number in ids.items() if number is not None},
+        special=special,
         template=fields.get("tokenizer.chat_template"),
         split=fields.get("tokenizer.ggml.pre", "gpt-2") if fields.get("tokenizer.ggml.model") == "gpt2" else None,
         tensors=tensors,
+        around=("bos" if begins and "bos" in special else "", "eos" if ends and "eos" in special else ""),
     )
 
 
@@ -154,7 +161,7 @@ def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) ->
     Raises:
         UserError: its way to split text is not known here, or transformers makes another vocabulary of it.
     """
-    from tokenizers import Regex, decoders, pre_tokenizers
+    from tokenizers import Regex, decoders, pre_tokenizers, processors
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
@@ -185,6 +192,12 @@ def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) ->
         tokenizer.init_kwargs["clean_up_tokenization_spaces"] = False
     for name, token in tokens.items():
         setattr(tokenizer, f"{name}_token", token)
+    before, after = ([tokens[name]] if name else [] for name in contents.around)
+    tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=[*before, "$A", *after],
+        pair=[*before, "$A", *after, *(f"{token}:1" for token in before), "$B:1", *(f"{token}:1" for token in after)],
+        special_tokens=[(token, contents.tokens.index(token)) for token in {*before, *after}],
+    )
     return tokenizer
 
 

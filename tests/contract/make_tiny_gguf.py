@@ -31,16 +31,32 @@ KEYS = {
 BLOCK = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
 
 
-def write(file: Path, arch: str = "llama", drop: str = "-", add: tuple[str, ...] = (), **keys: object) -> None:
+PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "ab", "1", "2"]
+SENTENCEPIECE = {
+    "tokenizer.ggml.model": "llama", "tokenizer.ggml.pre": "default", "tokenizer.ggml.merges": None,
+    "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": [2, 3, 3] + [6] * 256 + [1] * 6,
+    "tokenizer.ggml.scores": [0.0] * 259 + [-1.0 - rank for rank in range(6)],
+    "tokenizer.ggml.unknown_token_id": 0, "tokenizer.ggml.add_space_prefix": False, "tokenizer.chat_template": None,
+    "llama.vocab_size": len(PIECES),
+}  # fmt: skip
+
+
+def write(
+    file: Path, arch: str = "llama", drop: str = "-", add: tuple[str, ...] = (), pieces: bool = False, **keys: object
+) -> None:
     """A file with these keys over KEYS, null for none; without the tensors whose names begin with `drop`."""
     writer = gguf.GGUFWriter(file, arch)
-    for name, value in (KEYS | keys).items():
+    for name, value in (keys := KEYS | (SENTENCEPIECE if pieces else {}) | keys).items():
         if isinstance(value, list):
             writer.add_array(name, value)
         elif value is not None:
             kind = {str: "string", bool: "bool", float: "float32", int: "uint32"}[type(value)]
             getattr(writer, f"add_{kind}")(name, value)
-    shapes = {"token_embd.weight": (len(TOKENS), 64), "output_norm.weight": (64,), **dict.fromkeys(add, (64,))}
+    shapes = {
+        "token_embd.weight": (keys["llama.vocab_size"], 64),
+        "output_norm.weight": (64,),
+        **dict.fromkeys(add, (64,)),
+    }
     for layer in range(2):
         shapes |= {f"blk.{layer}.{name}.weight": (64, 64) for name in BLOCK}
         shapes |= {f"blk.{layer}.{name}.weight": (64,) for name in ("attn_norm", "ffn_norm")}

@@ -15,7 +15,7 @@ from tests import needs
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = ROOT / "tests" / "contract" / "make_tiny_gguf.py"
-TOKENS = ["ab", "Ġ", "1", "2"]
+TOKENS, PIECES = ["ab", "Ġ", "1", "2"], ["ab", "▁", "1", "2"]
 CASES: dict[str, tuple[dict[str, Any], object]] = {
     "whole": ({}, [TOKENS, None]),
     "no block": ({"drop": "blk.1."}, "incomplete-model"),
@@ -24,6 +24,14 @@ CASES: dict[str, tuple[dict[str, Any], object]] = {
     "no embedding": ({"drop": "token_embd"}, "incomplete-model"),
     "first part": ({"split.count": 2}, "incomplete-model"),
     "one part": ({"split.count": 1}, [TOKENS, None]),
+    "added": (
+        {"tokenizer.ggml.add_bos_token": True, "tokenizer.ggml.add_eos_token": True},
+        [["<|im_start|>", *TOKENS, "<|im_end|>"], None],
+    ),
+    "not added": ({"tokenizer.ggml.add_bos_token": False}, [TOKENS, None]),
+    "Llama 3": ({"tokenizer.ggml.pre": "llama-bpe"}, [["<|im_start|>", *TOKENS], None]),
+    "pieces": ({"pieces": True}, [["<s>", *PIECES], None]),
+    "pieces alone": ({"pieces": True, "tokenizer.ggml.add_bos_token": False}, [PIECES, None]),
     "rope factors": ({"add": ["rope_freqs.weight"]}, "unreadable-model"),
     "yarn": ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}, "unreadable-model"),
     "linear": ({"llama.rope.scaling.factor": 4.0}, "unreadable-model"),
