@@ -90,7 +90,7 @@ def read(file: Path) -> Contents:
         control=[token for token, kind in zip(tokens, kinds, strict=False) if kind in CONTROL],
         special=special,
         template=fields.get("tokenizer.chat_template"),
-        split=fields.get("tokenizer.ggml.pre", "gpt-2") if fields.get("tokenizer.ggml.model") == "gpt2" else None,
+        split=fields["tokenizer.ggml.pre"] if fields.get("tokenizer.ggml.model") == "gpt2" else None,
         tensors=tensors,
         around=("bos" if begins and "bos" in special else "", "eos" if ends and "eos" in special else ""),
     )
@@ -106,6 +106,13 @@ def _check_fields(file: Path, fields: Mapping[str, Any], tensors: Sequence[str])
         )  # fmt: skip
     if not fields.get("tokenizer.ggml.tokens"):
         raise UserError(f"{file} has no tokenizer: take a GGUF file of a language model", code="incomplete-model")
+    kind, split = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre")
+    if kind not in ("gpt2", "llama") or (kind == "gpt2" and not split):
+        raise UserError(
+            f"{file} should say how its tokenizer splits text, by tokenizer.ggml.model gpt2 with tokenizer.ggml.pre, "
+            f"or llama, but has {kind} with {split}: take the original model instead",
+            code="unreadable-tokenizer",
+        )
     scaled = [name for name, value in fields.items() if name.endswith(SCALING) and value not in ("none", 0, 1)]
     if scaled := [*scaled, *(name for name in tensors if name.startswith("rope_"))]:
         raise UserError(
