@@ -9,6 +9,7 @@ it exchanges the first and the end token, and it splits every byte-level tokeniz
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,15 @@ def read(file: Path) -> Contents:
     tensors = tuple(tensor.name for tensor in reader.tensors)
     _check_fields(file, fields, tensors)
     tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
-    kind = LlamaFileType(fields.get("general.file_type", 0)).name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    # The file's type, which names mixtures too, may be absent or wrong: then it is that of most of the weights.
+    stated = {kind.value: kind.name.removeprefix("MOSTLY_").removeprefix("ALL_") for kind in LlamaFileType}.get(
+        fields.get("general.file_type")
+    )
+    sizes: Counter[str] = Counter()
+    for tensor in reader.tensors:
+        if tensor.tensor_type.name not in UNQUANTISED:
+            sizes[tensor.tensor_type.name] += int(tensor.n_elements)
+    stored = sizes.most_common(1)[0][0] if sizes else ""
     named = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
     # As llama.cpp has it: SentencePiece's and Llama 3's tokenizers add the first token, unless the file says otherwise.
     adds = fields.get("tokenizer.ggml.model") == "llama" or fields.get("tokenizer.ggml.pre") == "llama-bpe"
@@ -85,7 +94,7 @@ def read(file: Path) -> Contents:
     ids = {name: fields.get(f"tokenizer.ggml.{word}_token_id") for name, word in named.items()}
     special = {name: int(number) for name, number in ids.items() if number is not None}
     return Contents(
-        quantised="" if kind in UNQUANTISED else kind,
+        quantised=stated if stored and stated and stated not in UNQUANTISED else stored,
         tokens=tokens,
         control=[token for token, kind in zip(tokens, kinds, strict=False) if kind in CONTROL],
         special=special,

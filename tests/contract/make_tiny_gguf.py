@@ -45,6 +45,7 @@ def write(
     file: Path, arch: str = "llama", drop: str = "-", add: tuple[str, ...] = (), pieces: bool = False, **keys: object
 ) -> None:
     """A file with these keys over KEYS, null for none; without the tensors whose names begin with `drop`."""
+    quantise = keys.pop("quantise", False)
     writer = gguf.GGUFWriter(file, arch)
     for name, value in (keys := KEYS | (SENTENCEPIECE if pieces else {}) | keys).items():
         if isinstance(value, list):
@@ -62,7 +63,10 @@ def write(
         shapes |= {f"blk.{layer}.{name}.weight": (64,) for name in ("attn_norm", "ffn_norm")}
     for name, shape in shapes.items():
         if not name.startswith(drop):
-            writer.add_tensor(name, np.ones(shape, np.float32))
+            is_quantised = quantise and len(shape) == 2
+            numbers = np.ones(shape, np.float32)
+            kind = gguf.GGMLQuantizationType.Q8_0 if is_quantised else None
+            writer.add_tensor(name, gguf.quantize(numbers, kind) if kind else numbers, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

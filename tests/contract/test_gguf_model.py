@@ -36,6 +36,12 @@ CASES: dict[str, tuple[dict[str, Any], object]] = {
     "no kind": ({"tokenizer.ggml.model": None}, "unreadable-tokenizer"),
     "WordPiece": ({"tokenizer.ggml.model": "bert"}, "unreadable-tokenizer"),
     "unigrams": ({"tokenizer.ggml.model": "t5"}, "unreadable-tokenizer"),
+    **{
+        f"Q8_0 as {stated}": ({"quantise": True, "general.file_type": stated}, [TOKENS, "Q8_0"])
+        for stated in (None, 1, 7, 9999)
+    },
+    "Q4_K_M": ({"quantise": True, "general.file_type": 15}, [TOKENS, "Q4_K_M"]),
+    "none as Q8_0": ({"general.file_type": 7}, [TOKENS, None]),
     "rope factors": ({"add": ["rope_freqs.weight"]}, "unreadable-model"),
     "yarn": ({"llama.rope.scaling.type": "yarn", "llama.rope.scaling.factor": 4.0}, "unreadable-model"),
     "linear": ({"llama.rope.scaling.factor": 4.0}, "unreadable-model"),
