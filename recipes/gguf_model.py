@@ -142,9 +142,13 @@ def special_tokens(contents: Contents, end_token: str | None = None) -> dict[str
         UserError: the file names no end token or tokens that it does not have, or its chat template ends the model's
             turn with another token, or writes one that the tokenizer does not have.
     """
-    if wrong := [name for name, number in contents.special.items() if not 0 <= number < len(contents.tokens)]:
-        raise _disagreement(f"its {wrong[0]} token is number {contents.special[wrong[0]]}, which it does not have")
-    tokens = {name: contents.tokens[number] for name, number in contents.special.items()}
+    special = {name: number for name, number in contents.special.items() if name != "eos" or end_token is None}
+    if wrong := [name for name, number in special.items() if not 0 <= number < len(contents.tokens)]:
+        sentence = f"its {wrong[0]} token is number {special[wrong[0]]}, which it does not have"
+        if wrong[0] == "eos":
+            raise _disagreement(sentence)
+        raise UserError(f"{sentence}: take the original model instead", code="unreadable-tokenizer")
+    tokens = {name: contents.tokens[number] for name, number in special.items()}
     if end_token is not None:
         tokens["eos"] = end_token
     if "eos" not in tokens:

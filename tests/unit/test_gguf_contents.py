@@ -50,8 +50,14 @@ def test_the_end_token_pads_where_the_file_names_none() -> None:
 def test_what_disagrees_is_refused_and_the_user_can_settle_it(wrong: Contents) -> None:
     with refused("tokens-disagree"):
         gguf_model.special_tokens(wrong)
-    if all(0 <= number < len(wrong.tokens) for number in wrong.special.values()):
-        assert gguf_model.special_tokens(wrong, "<|im_end|>")["eos"] == "<|im_end|>"
+    assert gguf_model.special_tokens(wrong, "<|im_end|>")["eos"] == "<|im_end|>"
+
+
+@pytest.mark.parametrize("name", ["bos", "pad", "unk"])
+def test_another_token_than_the_end_cannot_be_settled_with_the_end_token(name: str) -> None:
+    for end_token in (None, "<|im_end|>"):
+        with refused("unreadable-tokenizer"):
+            gguf_model.special_tokens(replace(SMOLLM2, special={"eos": 2, name: 5}), end_token)
 
 
 def test_a_settled_end_token_is_one_of_the_vocabulary() -> None:
