@@ -87,9 +87,12 @@ def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:
     numbers = [number for one in ends for number in (one if isinstance(one, list) else [one])]
     if isinstance(rows, int) and (beyond := [one for one in numbers if isinstance(one, int) and one >= rows]):
         return f"the end token has number {beyond[0]:,}, but the model has {rows:,} tokens"
+    listed = tokenizer.get("added_tokens")
+    extra = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    largest = max([largest, *(one["id"] for one in extra if isinstance(one.get("id"), int))])
     if isinstance(rows, int) and largest >= rows:
         return f"tokenizer.json has tokens up to number {largest:,}, but the model has {rows:,}: it is another model's"
-    added = {str(one.get("content")) for one in tokenizer.get("added_tokens") or () if isinstance(one, dict)}
+    added = {str(one.get("content")) for one in extra}
     for name in END_TOKENS:
         token = content["tokenizer_config"].get(name)
         text = token.get("content") if isinstance(token, dict) else token

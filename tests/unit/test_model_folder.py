@@ -297,6 +297,7 @@ WHOLE = ("model.embed_tokens.weight", "model.layers.0.a", "model.layers.0.b", "m
         ("config.json", {"eos_token_id": 3}),
         ("generation_config.json", {"eos_token_id": [1, 7]}),
         ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
+        ("tokenizer.json", {"added_tokens": [{"id": 3, "content": "<|new|>"}]}),
         ("tokenizer_config.json", {"eos_token": "<|im_end|>"}),
         ("tokenizer_config.json", {"eos_token": {"content": "<|im_end|>"}}),
     ],
