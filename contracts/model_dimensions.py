@@ -11,9 +11,24 @@ from typing import Any
 
 EMBEDDING = re.compile(r"(.*\.)?(embed_tokens|wte|word_embeddings|embed_in)\.weight")
 LAYER = re.compile(r"(?:.*\.)?(?:layers|h)\.(\d+)\.")
-OWN_LAYER = re.compile(r"model\.layers\.\d+\.")
-# Model types whose layers are all alike, and whose weights have these names in transformers
-ALIKE = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "olmo2", "phi3", "smollm3")
+OWN_LAYER = re.compile(r"model\.layers\.(\d+)\.")
+_ATTENTION = {f"self_attn.{name}_proj.weight" for name in "qkvo"}
+_BIAS = {f"self_attn.{name}_proj.bias" for name in "qkv"}
+_HEAD_NORMS = {"self_attn.q_norm.weight", "self_attn.k_norm.weight"}
+_LLAMA = _ATTENTION | {f"mlp.{name}_proj.weight" for name in ("gate", "up", "down")}
+_NORMS = {"input_layernorm.weight", "post_attention_layernorm.weight"}
+_MLP_NORMS = {"pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight"}
+# Model types whose layers are all alike, and what each layer has in transformers, without the options of some
+ALIKE = {
+    **dict.fromkeys(("llama", "mistral", "gemma", "smollm3"), _LLAMA | _NORMS),
+    "qwen2": _LLAMA | _NORMS | _BIAS,
+    "qwen3": _LLAMA | _NORMS | _HEAD_NORMS,
+    "gemma2": _LLAMA | _NORMS | _MLP_NORMS,
+    "gemma3_text": _LLAMA | _NORMS | _MLP_NORMS | _HEAD_NORMS,
+    "olmo2": _LLAMA | _HEAD_NORMS | {f"post_{name}_layernorm.weight" for name in ("attention", "feedforward")},
+    "phi3": _NORMS | {f"{name}_proj.weight" for name in ("self_attn.qkv", "self_attn.o", "mlp.gate_up", "mlp.down")},
+}  # fmt: skip
+TIED = ("gemma", "gemma2", "gemma3_text", "smollm3")  # output and embedding are one, unless the configuration says no
 AROUND_LAYERS = ("model.embed_tokens.weight", "model.norm.weight")
 END_TOKENS = ("eos_token",)  # without which no completion ends
 
@@ -61,18 +76,21 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
 
 
 def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
-    """Which tensors a model of a known type lacks; empty if none."""
+    """Which tensors a model of a known type lacks, or has in layers that it does not build; empty if none."""
     layers = config.get("num_hidden_layers")
     quantised = config.get("quantization_config")  # which may differ between layers
-    if config.get("model_type") not in ALIKE or not isinstance(layers, int) or quantised:
+    kind = str(config.get("model_type"))
+    if kind not in ALIKE or not isinstance(layers, int) or quantised:
         return ""
-    needed = {*AROUND_LAYERS, *(["lm_head.weight"] if config.get("tie_word_embeddings") is False else [])}
-    in_layers = {name[match.end() :] for name in names if (match := OWN_LAYER.match(name))}
+    if beyond := [name for name in sorted(names) if (match := OWN_LAYER.match(name)) and int(match[1]) >= layers]:
+        return f"config.json states {layers} layers, but the weights have more, such as {beyond[0]}"
+    needed = {*AROUND_LAYERS, *([] if config.get("tie_word_embeddings", kind in TIED) else ["lm_head.weight"])}
+    in_layers = ALIKE[kind] | {name[match.end() :] for name in names if (match := OWN_LAYER.match(name))}
     needed |= {f"model.layers.{layer}.{name}" for name in in_layers for layer in range(layers)}
     if not (absent := sorted(needed - names)):
         return ""
     others = f" (they have {min(names - needed)})" if names - needed else ""
-    return f"the weights lack {len(absent)} tensors of a {config['model_type']} model, such as {absent[0]}{others}"
+    return f"the weights lack {len(absent)} tensors of a {kind} model, such as {absent[0]}{others}"
 
 
 def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:

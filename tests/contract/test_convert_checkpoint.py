@@ -69,6 +69,21 @@ for name, (settings, keys, cut, _) in json.loads(sys.argv[3]).items():
 print(json.dumps(codes))
 """
 
+LAYERS = """
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+from contracts import model_dimensions
+sizes = dict.fromkeys(("vocab_size", "hidden_size", "intermediate_size", "head_dim"), 64)
+for kind, layer in model_dimensions.ALIKE.items():
+    config = AutoConfig.for_model(kind, **sizes, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1,
+        pad_token_id=0)
+    with torch.device("meta"):
+        tensors = set(AutoModelForCausalLM.from_config(config).state_dict())
+    named = {*model_dimensions.AROUND_LAYERS, "lm_head.weight", *(f"model.layers.0.{name}" for name in layer)}
+    assert tensors == named, (kind, tensors ^ named)
+    assert bool(config.tie_word_embeddings) == (kind in model_dimensions.TIED), kind
+"""
+
 
 def python(name: str, *arguments: str | Path) -> str:
     done = subprocess.run([warm_python(name), *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -116,6 +131,11 @@ def test_the_weights_are_those_that_were_saved(
     record = provenance.read(tmp_path / "whole")
     assert record["sha256"] == model_folder.check(tmp_path / "whole", chat_template=True)
     assert record["converted_from"] == str(folder / named)
+
+
+def test_the_tensors_of_known_models_are_those_of_transformers() -> None:
+    needs.skip_without("trl")
+    python("trl", "-c", LAYERS)
 
 
 def test_adapters_that_do_not_match_are_refused(tmp_path: Path) -> None:

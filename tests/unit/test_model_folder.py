@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from contracts import model_folder, provenance
+from contracts import model_dimensions, model_folder, provenance
 from system.errors import UserError
 from tests import user_errors
 from tests.budgets import examples
@@ -25,7 +25,8 @@ TEMPLATE = (
 )
 CONTENT = {
     "config.json": json.dumps(
-        {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 3}, indent=2
+        {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 3, "tie_word_embeddings": True},
+        indent=2,
     ),
     "generation_config.json": json.dumps({"eos_token_id": [1, 2], "pad_token_id": 0}, indent=2),
     "tokenizer.json": json.dumps({"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}}}),
@@ -284,8 +285,10 @@ def write_tensors(folder: Path, *names: str) -> None:
     rewrite(folder / "config.json", num_hidden_layers=2)
 
 
-WHOLE = ("model.embed_tokens.weight", "model.layers.0.a", "model.layers.0.b", "model.layers.1.a", "model.layers.1.b",
-         "model.norm.weight")  # fmt: skip
+WHOLE = (
+    "model.embed_tokens.weight", "model.norm.weight",
+    *sorted(f"model.layers.{layer}.{name}" for layer in range(2) for name in model_dimensions.ALIKE["qwen2"]),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -294,6 +297,8 @@ WHOLE = ("model.embed_tokens.weight", "model.layers.0.a", "model.layers.0.b", "m
         ("config.json", {"vocab_size": 4}),
         ("config.json", {"text_config": {"vocab_size": 4}}),
         ("config.json", {"num_hidden_layers": 3}),
+        ("config.json", {"num_hidden_layers": 1}),
+        ("config.json", {"tie_word_embeddings": False}),
         ("config.json", {"eos_token_id": 3}),
         ("generation_config.json", {"eos_token_id": [1, 7]}),
         ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
@@ -318,6 +323,23 @@ def test_weights_without_one_tensor_or_with_a_trainer_s_names_are_refused(folder
             model_folder.check(folder)
     rewrite(folder / "config.json", quantization_config={"quant_method": "gptq"})
     model_folder.check(folder)
+
+
+def test_what_a_model_lacks_in_every_layer_or_by_the_default_of_its_type_is_missing(folder: Path) -> None:
+    for lost in model_dimensions.ALIKE["qwen2"]:
+        write_tensors(folder, *(name for name in WHOLE if not name.endswith(lost)))
+        with user_errors.refused("mixed-model"):
+            model_folder.check(folder)
+    config = json.loads((folder / "config.json").read_text())
+    del config["tie_word_embeddings"]
+    (folder / "config.json").write_text(json.dumps(config))
+    for names in (WHOLE, [*WHOLE, "lm_head.weight"]):
+        write_tensors(folder, *names)
+        if names is WHOLE:
+            with user_errors.refused("mixed-model"):
+                model_folder.check(folder)
+        else:
+            model_folder.check(folder)
 
 
 def test_weights_of_an_image_part_and_those_in_another_form_are_none_that_are_missing(folder: Path) -> None:
