@@ -175,6 +175,17 @@ def turn_end(contents: Contents, tokens: Mapping[str, str]) -> str | None:
     return max((token for token in contents.control if after.startswith(token)), key=len, default=None)
 
 
+def _loaded(kind: Any, file: Path, **options: Any) -> Any:
+    """What a class of transformers reads from a file, which can fail in as many ways as a file can be unlike others."""
+    try:
+        return kind.from_pretrained(str(file.parent), gguf_file=file.name, **options)
+    except Exception as error:
+        raise UserError(
+            f"transformers cannot read {file} ({' '.join(str(error).split())[:200]}): take the original model instead",
+            code="unreadable-model",
+        ) from None
+
+
 def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) -> Any:
     """The tokenizer of a file, with its special tokens and its way to split text.
 
@@ -184,7 +195,7 @@ def load_tokenizer(file: Path, contents: Contents, tokens: Mapping[str, str]) ->
     from tokenizers import Regex, decoders, pre_tokenizers, processors
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(str(file.parent), gguf_file=file.name)
+    tokenizer = _loaded(AutoTokenizer, file)
     own = tokenizer.convert_ids_to_tokens(list(range(len(contents.tokens))))
     if different := [pair for pair in zip(contents.tokens, own, strict=True) if pair[0] != pair[1]]:
         raise UserError(
@@ -236,9 +247,7 @@ def load_model(file: Path, contents: Contents, ids: Mapping[str, int]) -> Any:
     from transformers import AutoModelForCausalLM
     from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor, get_gguf_hf_weights_map
 
-    dequantised, loaded = AutoModelForCausalLM.from_pretrained(
-        str(file.parent), gguf_file=file.name, dtype=torch.bfloat16, output_loading_info=True
-    )
+    dequantised, loaded = _loaded(AutoModelForCausalLM, file, dtype=torch.bfloat16, output_loading_info=True)
     config = dequantised.config
     if missing := sorted(loaded["missing_keys"]):
         raise UserError(
