@@ -25,6 +25,7 @@ from tasks import prompts, task_yaml
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
 SOURCES = ({"hub", "revision"}, {"wheel", "gguf"}, {"folder"}, {"folder", "gguf"}, {"demo_task"})
+OPTIONS = {"gguf": {"end_token"}, "demo_task": {"demo_prompts", "untrained"}}  # beside these keys of a source
 DEMO_KEYS = ("steps", "prompts", "problems", "habits", "skill")
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
 GGUF_ENVIRONMENT = "gguf"
@@ -57,12 +58,15 @@ def _environment(entry: dict[str, Any]) -> dict[str, str]:
     return {"environment": GGUF_ENVIRONMENT} if "gguf" in entry else {}
 
 
-def _check_source(name: str, entry: dict[str, Any]) -> None:
+def _check_source(name: str, entry: Any) -> None:
     """Raise UserError unless an entry has the keys of one kind of source, and its wheel, if any, is locked."""
-    if entry.keys() & set().union(*SOURCES) not in SOURCES:
+    source: dict[str, Any] = entry if isinstance(entry, dict) else {}
+    keys = source.keys() - {option for key in source for option in OPTIONS.get(key, ())}
+    if keys not in SOURCES or not all(isinstance(source[key], str) for key in keys):
         raise UserError(
             f"recipes/models.yaml: {name} should say where the model is from by hub and revision, wheel and gguf, "
-            f"folder (and gguf), or demo_task, but has {', '.join(entry) or 'nothing'}",
+            f"folder (and gguf), or demo_task, each a text, and by no other key but end_token beside gguf, and "
+            f"demo_prompts or untrained beside demo_task, but has {entry}",
             code="missing-source",
             model=name,
         )

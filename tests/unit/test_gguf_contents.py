@@ -107,11 +107,17 @@ def test_a_path_that_is_not_there_is_no_gguf_file(tmp_path: Path) -> None:
         ({}, "missing-source"),
         ({"folder": "mine", "hub": "a/b", "revision": "0" * 40}, "missing-source"),
         ({"hub": "a/b"}, "missing-source"),
+        ("/data/models/mine", "missing-source"),
+        (None, "missing-source"),
+        ({"folder": 3}, "missing-source"),
+        ({"hub": "a/b", "revision": 10**39}, "missing-source"),
+        ({"folder": "mine", "gguf": "a.gguf", "end_tokn": "b"}, "missing-source"),
+        ({"folder": "mine", "end_token": "b"}, "missing-source"),
         ({"wheel": "nobody-locked-this", "gguf": "a.gguf"}, "wheel-not-locked"),
         ({"hub": "a/b", "revision": "main"}, "revision-not-a-commit"),
     ],
 )
-def test_a_model_has_one_whole_source(entry: dict[str, str], code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_has_one_whole_source(entry: object, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     known = read_yaml(models.FOLDER / "models.yaml")
     monkeypatch.setattr(
         models, "read_yaml", lambda file: {**known, "mine": entry} if file.name == "models.yaml" else {}
