@@ -40,7 +40,7 @@ class UnconvertedModel:
         Args:
             typed: the folder that the user named.
         """
-        model = typed.with_name(f"{typed.name.removesuffix('.gguf')}-model")
+        model = typed.with_name(f"{re.sub(r'[.]gguf$', '', typed.name, flags=re.IGNORECASE)}-model")
         command = ["crosszero", "convert", str(typed), "--output", str(model)]
         needs_base = self.format not in (ADAPTER, GGUF) and self.configuration_folder() is None
         base = " --base MODEL, the model that was trained" if needs_base else ""
@@ -78,7 +78,7 @@ def hint_inside(folder: Path) -> str:
 def recognise(folder: Path) -> UnconvertedModel | None:
     """The format of a folder, or GGUF file, that is no model folder; None for one, and for what is not known."""
     formats: dict[str, dict[str, Any]] = read_yaml(FORMATS)
-    if folder.suffix == ".gguf" and folder.is_file():
+    if folder.suffix.lower() == ".gguf" and folder.is_file():
         return UnconvertedModel(GGUF, folder, formats[GGUF]["what"])
     if not folder.is_dir() or weight_files(folder):
         return None

@@ -75,12 +75,14 @@ def test_a_base_model_needs_no_template() -> None:
     assert gguf_model.special_tokens(replace(SMOLLM2, template=None, special={"eos": 0}))["eos"] == "<|endoftext|>"
 
 
-@pytest.mark.parametrize("named", ["file", "folder"])
+@pytest.mark.parametrize("named", ["file", "folder", "capitals"])
 def test_a_gguf_file_is_told_with_the_command_that_converts_it(named: str, tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (file := tmp_path / "models" / "tiny.Q4_1.gguf").touch()
-    typed = file if named == "file" else file.parent
-    model = f"{str(typed).removesuffix('.gguf')}-model"
+    typed = file.parent if named == "folder" else file
+    if named == "capitals":
+        typed = file.rename(file.with_suffix(".GGUF"))
+    model = f"{str(typed).removesuffix(typed.suffix) if typed.is_file() else typed}-model"
     remedy = f"make a model of it: crosszero convert {typed} --output {model}"
     checks: list[Callable[[Path], object]] = [
         model_folder.check_files,
