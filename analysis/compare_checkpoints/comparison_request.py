@@ -118,7 +118,7 @@ def side_from_config(value: str, key: str, runs: Mapping[str, Run]) -> Side:
     group, published = value.split("/")[0], {name.split("/")[0] for name in known}
     groups = {name.split("/")[0] for name in [*published_baselines.load(), *runs]}
     mistyped = group in groups or difflib.get_close_matches(group.lower(), published, cutoff=0.8)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", value) and not mistyped:
+    if re.fullmatch(r"\w[\w.-]*/[\w.-]+", value) and not mistyped:
         return Side("hub", value)
     stored_forms = [f"{run}/seed-0/step-0" for run in runs]
     close = nearest(value, [*known, *stored_forms])

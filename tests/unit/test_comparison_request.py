@@ -47,6 +47,9 @@ def test_a_mistyped_value_gets_the_nearest_names(tmp_path):
         with pytest.raises(UserError) as error:
             comparison_request.side_from_config(value, "baseline", {STORED.name: STORED})
         assert error.value.code == "unknown-name" and nearest in error.value.facts["nearest"]
+    for value in ("./nothere", "../nothere"):  # a path, no hub id
+        with refused("unknown-name"):
+            comparison_request.side_from_config(value, "baseline", {STORED.name: STORED})
     with refused("unknown-step", step=777):
         comparison_request.side_from_config(f"{STORED.name}/seed-0/step-777", "baseline", {STORED.name: STORED})
 
