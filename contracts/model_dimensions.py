@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contracts import chat_template
+
 EMBEDDING = re.compile(r"(.*\.)?(embed_tokens|wte|word_embeddings|embed_in)\.weight")
 LAYER = re.compile(r"(?:.*\.)?(?:layers|h)\.(\d+)\.")
 OWN_LAYER = re.compile(r"model\.layers\.(\d+)\.")
@@ -72,7 +74,8 @@ def problem(weights: Sequence[Path], content: Mapping[str, Any]) -> str:
     if present and isinstance(layers, int) and (lacking := layers - sum(layer < layers for layer in present)) > 0:
         first = next(layer for layer in range(layers) if layer not in present)  # there may be billions
         return f"config.json states {layers} layers, but the weights lack {lacking} of them, such as layer {first}"
-    return (tensors and _missing_tensors(set(tensors), whole)) or _tokenizer_problem(content, rows or stated)
+    written = [text for _, text in chat_template.of_folder(weights[0].parent, content)]
+    return (tensors and _missing_tensors(set(tensors), whole)) or _tokenizer_problem(content, rows or stated, written)
 
 
 def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
@@ -93,8 +96,11 @@ def _missing_tensors(names: set[str], config: Mapping[str, Any]) -> str:
     return f"the weights lack {len(absent)} tensors of a {kind} model, such as {absent[0]}{others}"
 
 
-def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:
-    """What is wrong with the tokens of tokenizer.json; empty without one."""
+def _tokenizer_problem(content: Mapping[str, Any], rows: int | None, templates: Sequence[str]) -> str:
+    """What is wrong with the tokens of tokenizer.json; empty without one.
+
+    Added tokens beyond the model's rows do no harm where no chat template writes them: those of an image, say.
+    """
     tokenizer = content.get("tokenizer", {})
     model = tokenizer.get("model") if isinstance(tokenizer, dict) else None
     vocabulary = model.get("vocab") if isinstance(model, dict) else None
@@ -107,7 +113,8 @@ def _tokenizer_problem(content: Mapping[str, Any], rows: int | None) -> str:
         return f"the end token has number {beyond[0]:,}, but the model has {rows:,} tokens"
     listed = tokenizer.get("added_tokens")
     extra = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    largest = max([largest, *(one["id"] for one in extra if isinstance(one.get("id"), int))])
+    written = [one for one in extra if any(str(one.get("content")) in template for template in templates)]
+    largest = max([largest, *(one["id"] for one in written if isinstance(one.get("id"), int))])
     if isinstance(rows, int) and largest >= rows:
         return f"tokenizer.json has tokens up to number {largest:,}, but the model has {rows:,}: it is another model's"
     added = {str(one.get("content")) for one in extra}

@@ -302,7 +302,6 @@ WHOLE = (
         ("config.json", {"eos_token_id": 3}),
         ("generation_config.json", {"eos_token_id": [1, 7]}),
         ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
-        ("tokenizer.json", {"added_tokens": [{"id": 3, "content": "<|new|>"}]}),
         ("tokenizer_config.json", {"eos_token": "<|im_end|>"}),
         ("tokenizer_config.json", {"eos_token": {"content": "<|im_end|>"}}),
     ],
@@ -311,6 +310,16 @@ def test_files_of_several_models_are_refused(folder: Path, file: str, values: di
     write_tensors(folder, *WHOLE)
     model_folder.check(folder, chat_template=True)
     rewrite(folder / file, **values)
+    with user_errors.refused("mixed-model"):
+        model_folder.check(folder, chat_template=True)
+
+
+def test_an_added_token_beyond_the_rows_is_refused_where_a_template_writes_it(folder: Path) -> None:
+    write_tensors(folder, *WHOLE)
+    rewrite(folder / "tokenizer.json", added_tokens=[{"id": 3, "content": "<|image|>"}])
+    model_folder.check(folder, chat_template=True)
+    template = model_folder.chat_template(folder)
+    (folder / "chat_template.jinja").write_text(f"{template}<|image|>")
     with user_errors.refused("mixed-model"):
         model_folder.check(folder, chat_template=True)
 
