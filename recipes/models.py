@@ -95,6 +95,12 @@ def settings(name: str) -> dict[str, Any]:
     }
 
 
+def own_file(entry: dict[str, Any]) -> list[str]:
+    """The GGUF file of an entry on this disk, which may be replaced by another; empty for other entries."""
+    file = ROOT / entry.get("folder", "") / entry.get("gguf", "")
+    return [str(file)] if "folder" in entry and file.is_file() else []
+
+
 def demo_settings(entry: dict[str, Any]) -> dict[str, Any]:
     """`demo` of the task.yaml that a demo model learns, with the prompts of the model's own entry where it has some."""
     demo: dict[str, Any] = task_yaml.settings(entry["demo_task"])["demo"]

@@ -74,6 +74,7 @@ rule base_model:
             if "environment" in MODELS[wildcards.model]
             else []
         ),
+        gguf=lambda wildcards: models.own_file(MODELS[wildcards.model]),
     output:
         directory(FOLDER.model("{model}")),
     log:

@@ -176,3 +176,16 @@ def test_a_model_that_brings_code_is_not_trained_unless_it_is_named(
     model_folder.check_code(tmp_path / "model-True")
     with refused("model-with-code", files=[file]):
         model_folder.check_code(tmp_path / "model-False")
+
+
+def test_only_a_gguf_file_on_this_disk_is_what_a_model_is_made_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "ROOT", tmp_path)
+    entry = {"folder": "g", "gguf": "mine.gguf"}
+    assert models.own_file(entry) == []
+    (tmp_path / "g").mkdir()
+    (tmp_path / "g" / "mine.gguf").touch()
+    assert models.own_file(entry) == [str(tmp_path / "g" / "mine.gguf")]
+    for other in ({"folder": "g"}, {"wheel": "a", "gguf": "mine.gguf"}, {"hub": "a/b", "revision": "c"}):
+        assert models.own_file(other) == []
