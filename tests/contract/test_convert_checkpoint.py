@@ -146,20 +146,22 @@ def test_adapters_that_do_not_match_are_refused(tmp_path: Path) -> None:
 
 
 def test_lost_shards_and_other_names_are_refused(tmp_path: Path) -> None:
-    """Without its second shard; with the configuration of a model that has other tensors."""
+    """Without its second shard; with the configurations of models that have other tensors than base or checkpoint."""
     needs.skip_without("trl")
     model, folder = saved("fsdp1-sharded", "trl")
     lost = shutil.copytree(folder, tmp_path / "lost")
     (lost / "pytorch_model_fsdp_0" / "__1_0.distcp").unlink()
-    other = shutil.copytree(model, tmp_path / "other")
-    config = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps(config | {"attention_bias": True, "model_type": "qwen3"}))
+    config = json.loads((model / "config.json").read_text())
+    for kind in ("qwen3", "starcoder2"):  # the tensors of the former are known without transformers
+        other = shutil.copytree(model, tmp_path / kind)
+        (other / "config.json").write_text(json.dumps(config | {"model_type": kind}))
     whole = Path(shutil.copytree(model, tmp_path / "in_one_file", ignore=shutil.ignore_patterns("*.safetensors*")))
     python("trl", "-c", "import sys, torch; torch.save([1], sys.argv[1])", whole / "pytorch_model_fsdp.bin")
     refused = {
         "lost": "damaged-weights",
         "in_one_file": "damaged-weights",
-        f"{folder} --base other": "incomplete-model",
+        f"{folder} --base qwen3": "mixed-model",
+        f"{folder} --base starcoder2": "incomplete-model",
     }
     for arguments, code in ((written.split(), code) for written, code in refused.items()):
         command = [warm_python("trl"), "-m", "frameworks.convert_checkpoint", *arguments, "--output", "whole"]
