@@ -21,7 +21,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs.build import python
-from tests.unit.test_model_folder import CONTENT, weights
+from tests.unit.model_folders import CONTENT, weights
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]

@@ -9,7 +9,7 @@ from analysis.compare_checkpoints import comparison_request
 from contracts.paths import ResultsFolder
 from recipes.runs import load_run
 from system.errors import UserError
-from tests.unit.test_model_folder import CONTENT, weights
+from tests.unit.model_folders import CONTENT, weights
 from tests.user_errors import refused
 
 STORED = load_run("openr1/qwen2.5-math-7b", "demo")

@@ -34,8 +34,8 @@ from system import forked_job
 from system.errors import UserError, run_command
 from tasks import load_problems, overlap
 from tests import budgets
+from tests.unit.model_folders import CONTENT, weights
 from tests.unit.report import synthetic_results
-from tests.unit.test_model_folder import CONTENT, weights
 
 pytestmark = pytest.mark.slow
 RUN, WORDS = "openr1/math-7b/seed-0", "arithmetic_words"

@@ -12,7 +12,7 @@ import pytest
 from contracts.run_file import ROOT
 from system import durable
 from tests import budgets
-from tests.unit.test_model_folder import CONTENT, weights
+from tests.unit.model_folders import CONTENT, weights
 from tests.user_errors import refused
 
 WRITES = """

@@ -13,47 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from contracts import model_dimensions, model_folder, provenance
+from contracts import model_folder, provenance
 from system.errors import UserError
 from tests import user_errors
 from tests.budgets import examples
-
-TEMPLATE = (
-    "{%- if messages[0]['role'] == 'system' -%}{{ '<s>' + messages[0]['content'] }}{%- endif -%}"
-    "{% for message in messages %}{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-CONTENT = {
-    "config.json": json.dumps(
-        {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "vocab_size": 3, "tie_word_embeddings": True},
-        indent=2,
-    ),
-    "generation_config.json": json.dumps({"eos_token_id": [1, 2], "pad_token_id": 0}, indent=2),
-    "tokenizer.json": json.dumps({"version": "1.0", "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}}}),
-    "tokenizer_config.json": json.dumps({"eos_token": "b", "model_max_length": 512}, indent=2),
-    "special_tokens_map.json": json.dumps({"eos_token": "b"}),
-    "chat_template.jinja": TEMPLATE,
-}
-
-
-def weights(path: Path, size: int = 16, name: str = "w") -> None:
-    header = json.dumps({name: {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
-    path.write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * size)
+from tests.unit.model_folders import CONTENT, TEMPLATE, WHOLE, make_folder, refused, rewrite, weights, write_tensors
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, content in CONTENT.items():
-        (tmp_path / name).write_text(content)
-    weights(tmp_path / "model.safetensors")
-    return tmp_path
-
-
-def refused(folder: Path, *parts: str, chat_template: bool = True) -> None:
-    with pytest.raises(UserError) as raised:
-        model_folder.check(folder, chat_template=chat_template)
-    said = str(raised.value)
-    assert "\n" not in said and all(word in said for word in parts), said
+    return make_folder(tmp_path)
 
 
 def test_a_whole_folder_is_accepted_and_hashed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,99 +235,6 @@ def test_a_template_in_the_tokenizers_configuration_is_checked(folder: Path) -> 
         model_folder.check(folder, chat_template=True)
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": TEMPLATE[:-5]}))
     refused(folder, "tokenizer_config.json", "chat template")
-
-
-def rewrite(file: Path, **values: object) -> None:
-    file.write_text(json.dumps(json.loads(file.read_text()) | values))
-
-
-def write_tensors(folder: Path, *names: str) -> None:
-    """Weights of twelve numbers each, three rows in the embedding, and a configuration with two layers."""
-    header = json.dumps(
-        {
-            name: {"dtype": "F32", "shape": [3, 4], "data_offsets": [48 * index, 48 * index + 48]}
-            for index, name in enumerate(names)
-        }
-    )
-    data = b"\0" * 48 * len(names)
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode() + data)
-    rewrite(folder / "config.json", num_hidden_layers=2)
-
-
-WHOLE = (
-    "model.embed_tokens.weight", "model.norm.weight",
-    *sorted(f"model.layers.{layer}.{name}" for layer in range(2) for name in model_dimensions.ALIKE["qwen2"]),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("file", "values"),
-    [
-        ("config.json", {"vocab_size": 4}),
-        ("config.json", {"text_config": {"vocab_size": 4}}),
-        ("config.json", {"num_hidden_layers": 3}),
-        ("config.json", {"num_hidden_layers": 1}),
-        ("config.json", {"tie_word_embeddings": False}),
-        ("config.json", {"eos_token_id": 3}),
-        ("generation_config.json", {"eos_token_id": [1, 7]}),
-        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 3}}}),
-        ("tokenizer_config.json", {"eos_token": "<|im_end|>"}),
-        ("tokenizer_config.json", {"eos_token": {"content": "<|im_end|>"}}),
-    ],
-)
-def test_files_of_several_models_are_refused(folder: Path, file: str, values: dict[str, object]) -> None:
-    write_tensors(folder, *WHOLE)
-    model_folder.check(folder, chat_template=True)
-    rewrite(folder / file, **values)
-    with user_errors.refused("mixed-model"):
-        model_folder.check(folder, chat_template=True)
-
-
-def test_an_added_token_beyond_the_rows_is_refused_where_a_template_writes_it(folder: Path) -> None:
-    write_tensors(folder, *WHOLE)
-    rewrite(folder / "tokenizer.json", added_tokens=[{"id": 3, "content": "<|image|>"}])
-    model_folder.check(folder, chat_template=True)
-    template = model_folder.chat_template(folder)
-    (folder / "chat_template.jinja").write_text(f"{template}<|image|>")
-    with user_errors.refused("mixed-model"):
-        model_folder.check(folder, chat_template=True)
-
-
-@pytest.mark.parametrize("lost", WHOLE)
-def test_weights_without_one_tensor_or_with_a_trainer_s_names_are_refused(folder: Path, lost: str) -> None:
-    for names in ([name for name in WHOLE if name != lost], [f"_orig_mod.{name}" for name in WHOLE]):
-        write_tensors(folder, *names)
-        with user_errors.refused("mixed-model"):
-            model_folder.check(folder)
-    rewrite(folder / "config.json", quantization_config={"quant_method": "gptq"})
-    model_folder.check(folder)
-
-
-def test_what_a_model_lacks_in_every_layer_or_by_the_default_of_its_type_is_missing(folder: Path) -> None:
-    for lost in model_dimensions.ALIKE["qwen2"]:
-        write_tensors(folder, *(name for name in WHOLE if not name.endswith(lost)))
-        with user_errors.refused("mixed-model"):
-            model_folder.check(folder)
-    config = json.loads((folder / "config.json").read_text())
-    del config["tie_word_embeddings"]
-    (folder / "config.json").write_text(json.dumps(config))
-    for names in (WHOLE, [*WHOLE, "lm_head.weight"]):
-        write_tensors(folder, *names)
-        if names is WHOLE:
-            with user_errors.refused("mixed-model"):
-                model_folder.check(folder)
-        else:
-            model_folder.check(folder)
-
-
-def test_weights_of_an_image_part_and_those_in_another_form_are_none_that_are_missing(folder: Path) -> None:
-    write_tensors(folder, *WHOLE)
-    weights(folder / "consolidated.safetensors", name="layers.0.attention.wq.weight")  # beside Mistral's own
-    model_folder.check(folder)
-    text = json.loads((folder / "config.json").read_text())
-    write_tensors(folder, "vision_tower.layers.0.w", *[f"language_model.{name}" for name in WHOLE])
-    rewrite(folder / "config.json", model_type="llava", text_config=text)
-    model_folder.check(folder)
 
 
 @pytest.mark.parametrize("name", ["model-00001-of-00002.safetensors", "pytorch_model-00001-of-00002.bin"])

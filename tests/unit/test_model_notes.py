@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts import model_notes
-from tests.unit.test_model_folder import CONTENT, rewrite
+from tests.unit.model_folders import CONTENT, rewrite
 
 ENDED = {"model": {"vocab": {"a": 0, "b": 1, "ab": 2}}, "added_tokens": [{"id": 2, "content": "<|end|>"}]}
 

@@ -11,7 +11,7 @@ import pytest
 from eval import benchmark, model_settings
 from eval.model_settings import Model, Wishes, decide
 from recipes.runs import load_run
-from tests.unit.test_model_folder import CONTENT
+from tests.unit.model_folders import CONTENT
 from tests.user_errors import refused
 
 HUB = Model("acme/model-7b")

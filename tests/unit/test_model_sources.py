@@ -11,9 +11,9 @@ import pytest
 
 from contracts import model_folder, provenance
 from recipes import model_sources, models
+from tests.unit.model_folders import CONTENT, weights
 from tests.unit.small_hub import serve
 from tests.unit.test_hub import NOTHING_THERE
-from tests.unit.test_model_folder import CONTENT, weights
 from tests.user_errors import refused
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

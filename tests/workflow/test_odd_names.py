@@ -13,7 +13,7 @@ import pytest
 from contracts import paths, tables
 from eval.importers.import_samples import import_samples
 from system import json_lines
-from tests.unit import test_model_folder
+from tests.unit import model_folders
 from tests.unit.report.synthetic_results import training_log
 from tests.workflow import miniature
 
@@ -45,9 +45,9 @@ def nothing_ran(project: Path) -> bool:
 def test_the_whole_graph(project: Path) -> None:
     model = project / f"model {ODD}"
     model.mkdir()
-    for name, content in test_model_folder.CONTENT.items():
+    for name, content in model_folders.CONTENT.items():
         (model / name).write_text(content)
-    test_model_folder.weights(model / "model.safetensors")
+    model_folders.weights(model / "model.safetensors")
     miniature.edit(project / "config" / "config.yaml", checkpoint=model.name, baseline=f"{RUN}/step-0")
     for target, *settings in (
         ("reproduce_all",), ("compare_checkpoints", "limit=5"), ("evaluate",), ("contamination",), ("capacity",),
