@@ -65,7 +65,7 @@ def read(file: Path) -> Contents:
     Raises:
         UserError: it is no GGUF file, cut, a part of a model, or has what transformers would leave out.
     """
-    from gguf import GGUFReader, LlamaFileType
+    from gguf import GGUFReader
 
     try:
         reader = GGUFReader(file)
@@ -78,23 +78,12 @@ def read(file: Path) -> Contents:
     tensors = tuple(tensor.name for tensor in reader.tensors)
     _check_fields(file, fields, tensors)
     tokens, kinds = list(fields["tokenizer.ggml.tokens"]), fields.get("tokenizer.ggml.token_type", ())
-    # The file's type, which names mixtures too, may be absent or wrong: then it is that of most of the weights.
-    stated = {kind.value: kind.name.removeprefix("MOSTLY_").removeprefix("ALL_") for kind in LlamaFileType}.get(
-        fields.get("general.file_type")
-    )
-    sizes: Counter[str] = Counter()
-    for tensor in reader.tensors:
-        if tensor.tensor_type.name not in UNQUANTISED:
-            sizes[tensor.tensor_type.name] += int(tensor.n_elements)
-    stored = sizes.most_common(1)[0][0] if sizes else ""
-    named = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+    special = _named_tokens(fields)
     # As llama.cpp has it: SentencePiece's and Llama 3's tokenizers add the first token, unless the file says otherwise.
     adds = fields.get("tokenizer.ggml.model") == "llama" or fields.get("tokenizer.ggml.pre") == "llama-bpe"
     begins, ends = fields.get("tokenizer.ggml.add_bos_token", adds), fields.get("tokenizer.ggml.add_eos_token", False)
-    ids = {name: fields.get(f"tokenizer.ggml.{word}_token_id") for name, word in named.items()}
-    special = {name: int(number) for name, number in ids.items() if number is not None}
     return Contents(
-        quantised=stated if stored and stated and stated not in UNQUANTISED else stored,
+        quantised=_quantisation(fields, reader.tensors),
         tokens=tokens,
         control=[token for token, kind in zip(tokens, kinds, strict=False) if kind in CONTROL],
         special=special,
@@ -103,6 +92,27 @@ def read(file: Path) -> Contents:
         tensors=tensors,
         around=("bos" if begins and "bos" in special else "", "eos" if ends and "eos" in special else ""),
     )
+
+
+def _named_tokens(fields: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of `bos`, `eos`, `pad` and `unk`, as far as the file names them."""
+    names = {"bos": "bos", "eos": "eos", "pad": "padding", "unk": "unknown"}
+    ids = {name: fields.get(f"tokenizer.ggml.{word}_token_id") for name, word in names.items()}
+    return {name: int(number) for name, number in ids.items() if number is not None}
+
+
+def _quantisation(fields: Mapping[str, Any], tensors: Sequence[Any]) -> str:
+    """The kind of most weights; the file's own name for them, which knows mixtures, where it has one and it fits."""
+    from gguf import LlamaFileType
+
+    sizes: Counter[str] = Counter()
+    for tensor in tensors:
+        if tensor.tensor_type.name not in UNQUANTISED:
+            sizes[tensor.tensor_type.name] += int(tensor.n_elements)
+    stored = sizes.most_common(1)[0][0] if sizes else ""
+    names = {kind.value: kind.name.removeprefix("MOSTLY_").removeprefix("ALL_") for kind in LlamaFileType}
+    stated = names.get(fields.get("general.file_type"))
+    return stated if stored and stated and stated not in UNQUANTISED else stored
 
 
 def _check_fields(file: Path, fields: Mapping[str, Any], tensors: Sequence[str]) -> None:
