@@ -296,11 +296,15 @@ def other_kl_in_reward(source: CommandParser, target: CommandParser, common: Map
 
 def told_apart(source: CommandParser, target: CommandParser, table: str, key: str) -> dict[str, str]:
     """By key, what two frameworks do by a table of each; empty where one has none or both do the same."""
-    texts = [parser.tables.get(table) for parser in (source, target)]
+    text = difference((source, target), [parser.tables.get(table) for parser in (source, target)])
+    return {key: text} if text else {}
+
+
+def difference(parsers: Sequence[CommandParser], texts: Sequence[str | None]) -> str:
+    """What each of two frameworks does, with its release; empty where one has none or both do the same."""
     if not all(texts) or texts[0] == texts[1]:
-        return {}
-    releases = (parser.tables["release"] for parser in (source, target))
-    return {key: "; ".join(f"{release} {text}" for release, text in zip(releases, texts, strict=True))}
+        return ""
+    return "; ".join(f"{parser.tables['release']} {text}" for parser, text in zip(parsers, texts, strict=True))
 
 
 def other_means(
@@ -322,11 +326,8 @@ def other_means(
             "token_mean" if key in parser.tables.get("averaged_over_tokens", ()) else keys.get(MEAN)
             for parser, keys in ((source, common), (target, rendered))
         ]
-        if means[0] != means[1] and all(means):
-            releases = (parser.tables["release"] for parser in (source, target))
-            reasons[key] = "; ".join(
-                f"{name} averages it by {mean}" for name, mean in zip(releases, means, strict=True)
-            )
+        if text := difference((source, target), [mean and f"averages it by {mean}" for mean in means]):
+            reasons[key] = text
     return reasons
 
 
