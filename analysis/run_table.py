@@ -22,17 +22,18 @@ from recipes.runs import load_run
 from system.command_line import argument_parser
 from system.errors import UserError, run_command
 
-# A column's name, and Snakemake's rule
-JOBS = {"base model": "base_model", "training": "train", "sampling": "generate_samples"}
+# A column's name, and Snakemake's rules
+BASE_MODEL = "base_model|warm_up"
+JOBS = {"base model": BASE_MODEL, "training": "train", "sampling": "generate_samples"}
 
 
 def _stored_estimate(row: pd.Series, column: str) -> Estimate:
     return Estimate(*(float(row[f"{column}{end}"]) for end in ("", "_low", "_high")))
 
 
-def _mean_seconds(jobs: pd.DataFrame, rule: str, name: str) -> str:
+def _mean_seconds(jobs: pd.DataFrame, rules: str, name: str) -> str:
     """Of all stages of a run, each the mean over its training seeds; a dash where Snakemake has kept none."""
-    own = jobs[jobs["label"].str.fullmatch(f"{rule} {re.escape(name)}( stage-\\d+)?")]
+    own = jobs[jobs["label"].str.fullmatch(f"({rules}) {re.escape(name)}( stage-\\d+)?")]
     return f"{(own['end'] - own['start']).groupby(own['label']).mean().sum():.0f}" if len(own) else "–"
 
 
@@ -40,11 +41,11 @@ def _table_row(run_id: str, run: Run, steps: pd.DataFrame, jobs: pd.DataFrame) -
     benchmarks = run.evaluation["benchmarks"]
     column = "average" if len(benchmarks) > 1 else benchmarks[0]
     first, last = steps.iloc[steps["step"].argmin()], steps.iloc[steps["step"].argmax()]
-    names = {"base_model": run.model}
+    names = {BASE_MODEL: run.model}
     return {
         "run": run_id,
         "framework": f"{run.framework}, {run.algorithm}",
-        **{f"{title} (s)": _mean_seconds(jobs, rule, names.get(rule, run.name)) for title, rule in JOBS.items()},
+        **{f"{title} (s)": _mean_seconds(jobs, rules, names.get(rules, run.name)) for title, rules in JOBS.items()},
         "base model (%)": interval_text(_stored_estimate(first, column), percent),
         "last checkpoint (%)": f"{interval_text(_stored_estimate(last, column), percent)}, step {last['step']}",
         "gain in points": interval_text(_stored_estimate(last, f"{column}_difference"), points),

@@ -26,6 +26,7 @@ from typing import Any
 from contracts.run_file import Run, Stage
 from frameworks import adapter
 from frameworks.memory import longest_sequence
+from recipes import models
 from system.yaml_files import read_yaml
 
 GB = 1e9
@@ -47,9 +48,9 @@ class Estimate:
 
 
 def model_shape(model: str) -> dict[str, float] | None:
-    """A model's shape, None if it is not known."""
+    """A model's shape, None if it is not known; a warmed-up model has the shape of the one that it is made from."""
     known: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("models.yaml"))
-    return known.get(model)
+    return known.get(models.pretrained(model))
 
 
 def working_bytes(shape: Mapping[str, float], tokens: float, scored: float, sharded: bool) -> float:

@@ -30,10 +30,16 @@ def adapter_settings(adapter: Path) -> dict[str, Any]:
     return settings
 
 
-def merge_adapter(adapter: Path, model: Path, output: Path) -> None:
-    """Write a model with an adapter's matrices added to its weights, in the data type of its configuration.
+def merge_adapter(adapter: Path, model: Path, output: Path, dtype: Any = None) -> None:
+    """Write a model with an adapter's matrices added to its weights.
 
     Weights that were frozen in 4 bits are added to in their own precision. The sum is made in 32 bits.
+
+    Args:
+        adapter: its folder.
+        model: the base model.
+        output: an empty folder.
+        dtype: of torch, of the written weights; by default that of the model's configuration.
 
     Raises:
         UserError: the adapter is damaged, or has other tensors than its settings make on this model, which PEFT leaves
@@ -59,4 +65,4 @@ def merge_adapter(adapter: Path, model: Path, output: Path) -> None:
             code="adapter-mismatch", tensors=len(other),
         )  # fmt: skip
     merged = adapted.merge_and_unload()
-    merged.to(AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)
+    merged.to(dtype or AutoConfig.from_pretrained(model).dtype or torch.float32).save_pretrained(output)

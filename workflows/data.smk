@@ -65,6 +65,9 @@ rule overlap:
         " --output {output.table:q} > {log:q} 2>&1"
 
 
+ruleorder: warm_up > base_model
+
+
 rule base_model:
     input:
         lambda wildcards: (
@@ -95,3 +98,35 @@ rule base_model:
     shell:
         "OMP_NUM_THREADS={threads:q} OMP_WAIT_POLICY=passive {params.python:q} -m recipes.models {wildcards.model:q}"
         " --output {output:q} {params.source:q} 2>&1 | tee {log:q}"
+
+
+# A base model that is another one after supervised training.
+rule warm_up:
+    input:
+        lambda wildcards: environment_stamp(
+            MODELS[wildcards.model]["environment"], maker_device(wildcards.model)
+        ),
+        base=lambda wildcards: FOLDER.model(
+            MODELS[wildcards.model]["warm_up"]["model"]
+        ),
+    output:
+        directory(FOLDER.model("{model}")),
+    log:
+        f"logs/{config['scale']}/models/{{model}}.log",
+    wildcard_constraints:
+        model="|".join(map(re.escape, WARMED_UP)) or "(?!)",
+    priority: 1  # trainings wait for it
+    threads: 1
+    resources:
+        **resources_for(lambda wildcards: warm_up_need(maker_device(wildcards.model))),
+    params:
+        python=lambda wildcards: (
+            python(
+                MODELS[wildcards.model]["environment"], maker_device(wildcards.model)
+            )
+        ),
+        device=unrecorded(lambda wildcards: maker_device(wildcards.model)),
+        settings=lambda wildcards: fingerprint(model_settings_of(wildcards.model)),
+    shell:
+        "OMP_NUM_THREADS={threads:q} OMP_WAIT_POLICY=passive {params.python:q} -m frameworks.warm_up"
+        " {wildcards.model:q} --model {input.base:q} --device {params.device:q} --output {output:q} 2>&1 | tee {log:q}"

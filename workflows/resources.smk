@@ -77,6 +77,12 @@ def training_need(run):
     )
 
 
+def warm_up_need(device):
+    """Of models that one CPU core or one GPU trains."""
+    on_gpu = device == "cuda"
+    return Need(memory_mb=64000 if on_gpu else 12000, minutes=240, gpus=int(on_gpu))
+
+
 def generation_need(run):
     gpus = generation_gpus(run)
     return Need(

@@ -204,6 +204,7 @@ def read_library():
 
 
 MODELS, DATA = read_library()
+WARMED_UP = [name for name, entry in MODELS.items() if "warm_up" in entry]
 
 # Snakemake makes a result again when an input is newer, and when the input files or the recorded parameters are others.
 # `settings`, a parameter of most rules, is a hash of what a result depends on besides its inputs (docs/explanation/repeatability.md).

@@ -84,7 +84,9 @@ def random_model(tokenizer: Any, architecture: dict[str, Any], seed: int) -> Any
 
 
 def tokenized(rows: list[mixture.Row], tokenizer: Any) -> list[Example]:
-    """The tokens of each row's rendered prompt, and of its completion with the end-of-text token."""
+    """The tokens of each row's rendered prompt, and of its completion with the token that ends a turn."""
     prompt_tokens = tokenizer([row.prompt.render(row.question, tokenizer) for row in rows])["input_ids"]
-    completion_tokens = tokenizer([row.completion + tokenizer.eos_token for row in rows])["input_ids"]
+    # Where a tokenizer begins texts with a token of its own, the prompt has it already.
+    completions = [row.completion + tokenizer.eos_token for row in rows]
+    completion_tokens = tokenizer(completions, add_special_tokens=False)["input_ids"]
     return [Example(*tokens) for tokens in zip(prompt_tokens, completion_tokens, strict=True)]

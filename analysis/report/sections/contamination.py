@@ -38,7 +38,7 @@ def released(kind: str, name: str) -> str:
 def _of_model(name: str) -> str:
     if name in models.library() and "demo_task" in models.find(name):
         return HERE
-    return released("models", name)
+    return released("models", models.pretrained(name))
 
 
 def _of_benchmark(name: str) -> str:
