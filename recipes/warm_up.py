@@ -11,14 +11,16 @@ import math
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recipes.demo_model.mixture import Row
 from system.errors import UserError
 from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 from tasks import prompts, registry, task_yaml
-from tasks.problems import Problem
+
+if TYPE_CHECKING:
+    from recipes.demo_model.mixture import Row
+    from tasks.problems import Problem
 
 SETTINGS = Path(__file__).resolve().parent / "warm_up.yaml"
 ENVIRONMENT = read_yaml(SETTINGS)["environment"]
@@ -99,6 +101,8 @@ def rows(entry: Mapping[str, Any], seed: int) -> list[Row]:
     Raises:
         UserError: the task does not take the entry's problems or habits, or has fewer problems.
     """
+    from recipes.demo_model.mixture import Row  # not in every environment that makes models
+
     rng, prompt = random.Random(seed), prompts.load(entry["prompt"])
     habits, completion = _habits(entry), registry.get(entry["task"]).traces.completion
     problems = rng.sample(_problems(entry, seed), entry["rows"])

@@ -106,9 +106,7 @@ rule warm_up:
         lambda wildcards: environment_stamp(
             MODELS[wildcards.model]["environment"], maker_device(wildcards.model)
         ),
-        base=lambda wildcards: FOLDER.model(
-            MODELS[wildcards.model]["warm_up"]["model"]
-        ),
+        base=lambda wildcards: FOLDER.model(MODELS[wildcards.model]["warm_up"]["model"]),
     output:
         directory(FOLDER.model("{model}")),
     log:

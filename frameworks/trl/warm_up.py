@@ -42,7 +42,8 @@ def make_trainer(model: Path, examples: Sequence[Example], settings: dict[str, A
     options = SFTConfig(
         output_dir=str(output),
         num_train_epochs=settings["epochs"],
-        per_device_train_batch_size=1,  # of a vocabulary of 49,152, logits of eight traces take ten gigabytes
+        # One at a time needs a batch'th of the memory, and no padding; the loss is the mean over the batch's tokens.
+        per_device_train_batch_size=1,
         gradient_accumulation_steps=settings["batch"],
         learning_rate=settings["learning_rate"],
         lr_scheduler_type=settings["schedule"],
