@@ -78,9 +78,9 @@ def training_need(run):
 
 
 def warm_up_need(device):
-    """Of models that one CPU core or one GPU trains."""
+    """2.9 GB were measured for 135 million weights on a CPU; models of billions are for a GPU."""
     on_gpu = device == "cuda"
-    return Need(memory_mb=64000 if on_gpu else 12000, minutes=240, gpus=int(on_gpu))
+    return Need(memory_mb=64000 if on_gpu else 6000, minutes=240, gpus=int(on_gpu))
 
 
 def generation_need(run):
