@@ -11,6 +11,10 @@ from system.errors import UserError
 
 RESUME_SECONDS = 7200.0  # of training that a kill may cost
 SHORT_SECONDS = 600.0  # of a stage that starts again after a kill
+ONLY_PPO = {
+    "optimizer.critic_learning_rate", "optimizer.critic_warmup_steps", "objective.value_clip", "objective.gae_lambda",
+    "objective.gamma",
+}  # fmt: skip
 
 
 def save_interval(run: Run, stage: Stage) -> int:
@@ -78,6 +82,20 @@ def check_known(run: Run, framework: str, keys: Iterable[str], known: Collection
     for key in keys:
         if key not in known:
             raise refuse(run, key, f" has no meaning for {framework}; remove it", "setting-not-in-framework")
+
+
+def check_critic(run: Run, keys: Collection[str], discounting: bool) -> None:
+    """Raise UserError for keys of a critic where there is none, and for a discount that nothing reads.
+
+    Args:
+        run: for the message.
+        keys: of the stage, as `values` gives them.
+        discounting: the estimator of advantages has a discount without a critic, too.
+    """
+    if run.algorithm == "ppo":
+        return
+    without_effect = ONLY_PPO - {"objective.gamma"} if discounting else ONLY_PPO
+    check_known(run, run.algorithm, keys, set(keys) - without_effect)
 
 
 def choose(run: Run, framework: str, key: str, value: str, known: Mapping[str, Any]) -> Any:

@@ -17,7 +17,16 @@ from typing import Any
 from contracts.run_file import Run, Stage
 from frameworks.command_settings import CommandSettings, Flags, option_in_words
 from frameworks.openrlhf import objective
-from frameworks.run_settings import check_batch, check_known, choose, devices, prompts_per_step, refuse, values
+from frameworks.run_settings import (
+    check_batch,
+    check_critic,
+    check_known,
+    choose,
+    devices,
+    prompts_per_step,
+    refuse,
+    values,
+)
 
 REWARD_FILE = Path(__file__).with_name("reward_hook.py")
 AGENT_FILE = Path(__file__).with_name("sampling_agent.py")
@@ -176,6 +185,7 @@ def trainer_flags(
             text = ": OpenRLHF gives vLLM the weights under an adapter's names, which vLLM does not know; remove it"
             raise refuse(run, key, text, "setting-not-in-framework")
     check_known(run, "OpenRLHF", keys, (*FLAGS, *CONVERTED))
+    check_critic(run, keys, discounting=keys.get("objective.estimator") == "reinforce")
     for key, value in keys.items():
         for flag in FLAGS.get(key, []):
             flags.state(flag, value, key)

@@ -18,7 +18,7 @@ from contracts.run_file import Run, Stage
 from frameworks import adapter, run_settings, trainer_environment
 from frameworks.command_settings import CommandSettings, Flags
 from frameworks.lora import ALL_LAYERS
-from frameworks.run_settings import check_batch, check_known, choose, refuse
+from frameworks.run_settings import check_batch, check_critic, check_known, choose, refuse
 from frameworks.verl import objective
 from frameworks.verl.setting_groups import ACTOR, MODEL, REF, ROLLOUT
 
@@ -65,7 +65,6 @@ CONVERTED = {
 }  # fmt: skip
 MODEL_PATHS = (f"{MODEL}.path", "critic.model.path")
 NEEDED = ("batch.samples_per_device", "rollout.max_prompt_tokens", "rollout.max_response_tokens")
-ONLY_PPO = ("critic_learning_rate", "critic_warmup_steps", "value_clip", "gae_lambda", "gamma")
 SCHEDULES = {"constant": "constant", "constant_with_warmup": "constant", "cosine": "cosine"}
 NO_GRADIENT_CLIP = 1e9  # at 0, where others do not clip, verl leaves nothing of the gradient
 SMALLEST_BUCKET = 64  # megabytes; verl's own 2,048 are more than a demo needs
@@ -163,10 +162,7 @@ def stated_settings(run: Run, stage: Stage) -> CommandSettings:
 def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
     """Raise UserError for a setting that has no meaning here or is missing, or a batch that does not divide."""
     check_known(run, "verl", keys, {*OVERRIDES, *CONVERTED})
-    if run.algorithm != "ppo":
-        discounted = {"objective.gamma"} if keys.get("objective.estimator") == "reinforce" else set[str]()
-        without_critic = {key for key in keys if key.partition(".")[2] not in ONLY_PPO}
-        check_known(run, run.algorithm, keys, without_critic | discounted)
+    check_critic(run, keys, discounting=keys.get("objective.estimator") == "reinforce")
     for key in NEEDED:
         if key not in keys:
             raise refuse(run, key, " is needed by verl; add it", "missing-setting")

@@ -141,6 +141,23 @@ def test_a_key_is_spelled_as_each_framework_does(row: tuple[Any, ...], column: i
     assert {name: stated.get(name) for name in expected} == expected
 
 
+# Changed keys of a run file, the frameworks that refuse them, and the key that they name
+CONFLICTS: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
+    ({"objective.gamma": 0.9}, ("verl", "openrlhf"), "gamma"),
+    ({"objective.value_clip": 0.2}, ("verl", "openrlhf"), "value_clip"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "framework", "key"), [
+    (changes, framework, key) for changes, frameworks, key in CONFLICTS for framework in frameworks
+])  # fmt: skip
+def test_a_key_that_would_have_no_effect_is_refused(changes: dict[str, Any], framework: str, key: str) -> None:
+    run, stage = changed(framework, changes)
+    with pytest.raises(Refused) as refusal:
+        adapter.load(framework).stated_settings(run, stage)
+    assert refusal.value.key.rpartition(".")[2] == key
+
+
 def test_one_completion_per_prompt_has_no_group() -> None:
     for framework in ("trl", "openrlhf"):
         run, stage = changed(framework, {"batch.samples_per_prompt": 1})
