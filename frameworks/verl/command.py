@@ -146,6 +146,7 @@ def trainer_overrides(run: Run, stage: Stage, seed: int, paths: adapter.Paths, s
     tensor_parallel = f"{ROLLOUT}.tensor_model_parallel_size"
     flags.state(tensor_parallel, 1)  # a model of this size fits into one device
     flags.state_native(stage, may_change=(tensor_parallel,))
+    objective.check_native(flags)
     return flags
 
 
@@ -174,6 +175,10 @@ def _check(run: Run, stage: Stage, keys: dict[str, Any]) -> None:
             raise refuse(run, key, ": a critic would be trained whole beside LoRA; remove one", "settings-conflict")
     if keys.get("lora.dropout"):
         raise refuse(run, "lora.dropout", ": verl has none; remove it", "value-not-in-framework")
+    estimator = keys.get("objective.estimator", "group")
+    if run.algorithm != "ppo" and estimator in objective.NEED_GROUPS and keys["batch.samples_per_prompt"] == 1:
+        text = f": {estimator} needs at least 2 completions per prompt"
+        raise refuse(run, "batch.samples_per_prompt", text, "too-few-samples")
     running = keys.get("objective.scale_rewards") == "running"
     for key in ("objective.momentum_step", "objective.momentum_max"):
         if running and key not in keys:

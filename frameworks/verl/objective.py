@@ -16,6 +16,12 @@ NAMED_ESTIMATORS = {
     "remax": "remax", "opo": "opo", "gpg": "gpg", "grpo_passk": "grpo_passk", "gdpo": "gdpo",
     "optimal_token_baseline": "optimal_token_baseline", "tir_optimal_token_baseline": "tir_optimal_token_baseline",
 }  # fmt: skip
+SQUARES = "sums of squared probabilities"
+NOT_TRAINED = {  # by estimator, what verl's trainer does not give it (trainer/ppo/v1/trainer_base.py, line 1745)
+    "remax": "rewards of greedy completions", "gdpo": "each reward by itself",
+    "optimal_token_baseline": SQUARES, "tir_optimal_token_baseline": SQUARES,
+}  # fmt: skip
+NEED_GROUPS = ("group", "reinforce_baseline", "rloo", "opo", "gpg", "grpo_passk")
 LOSSES = {
     "ppo": "vanilla", "gspo": "gspo", "cispo": "cispo", "sapo": "sapo", "gpg": "gpg", "dppo_tv": "dppo_tv",
     "dppo_kl": "dppo_kl", "clip_cov": "clip_cov", "kl_cov": "kl_cov", "geo_mean": "geo_mean", "dro": "dro",
@@ -24,6 +30,7 @@ LOSSES = {
 OWN_MEAN = {"sapo": "completion_mean", "geo_mean": "completion_mean"}  # whatever loss_agg_mode says
 DUAL_CLIPPED = ("ppo", "dppo_tv", "dppo_kl", "bypass_mode")  # the losses that read clip_ratio_c
 CORRECTION = "algorithm.rollout_correction"
+NEEDED_BESIDE = {"dro": f"{ACTOR}.policy_loss.dro_beta", "bypass_mode": f"{CORRECTION}.bypass_mode"}
 OVERLONG = "reward.reward_kwargs.overlong_buffer_cfg"
 AGGREGATIONS = {
     "completion_mean": "seq-mean-token-mean", "token_mean": "token-mean", "max_length_mean": "seq-mean-token-sum-norm",
@@ -45,8 +52,23 @@ def advantage_estimator(run: Run, keys: dict[str, Any]) -> str:
         if run.algorithm == "ppo" or "objective.scale_rewards" in keys:
             text = " takes the place of a critic and of scale_rewards; remove one"
             raise refuse(run, "objective.estimator", text, "settings-conflict")
+        if name in NOT_TRAINED:
+            text = f": verl's trainer does not compute what {name} needs, {NOT_TRAINED[name]}; choose another"
+            raise refuse(run, "objective.estimator", text, "value-not-in-framework")
         return str(choose(run, "verl", "objective.estimator", name, NAMED_ESTIMATORS))
     return running_advantage.NAME if keys.get("objective.scale_rewards") == "running" else ESTIMATORS[run.algorithm]
+
+
+def check_native(flags: CommandSettings) -> None:
+    """Raise UserError for a loss that lacks a setting under `native`, or a correction that one there turns off."""
+    loss = flags.get(f"{ACTOR}.policy_loss.loss_mode", ("", ""))[0]
+    if (needed := NEEDED_BESIDE.get(loss)) and not flags.get(needed, (None, ""))[0]:
+        text = f": verl's {loss} needs native.{needed}; add it"
+        raise refuse(flags.run, "objective.policy_loss", text, "missing-setting")
+    bypassed = flags.get(f"{CORRECTION}.bypass_mode", (False, ""))[0]
+    if bypassed and flags[f"{CORRECTION}.rollout_is"][0]:
+        text = f" has no effect with native.{CORRECTION}.bypass_mode; remove one"
+        raise refuse(flags.run, "objective.sampler_correction", text, "settings-conflict")
 
 
 def _state_loss(flags: CommandSettings, keys: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from contracts.run_file import ROOT
 from frameworks.adapter import Paths
 from frameworks.verl.command import command_line, trainer_overrides
+from frameworks.verl.objective import NAMED_ESTIMATORS, NOT_TRAINED
 from recipes.runs import load_run
 from tests.warm_python import warm_python
 
@@ -123,3 +124,37 @@ def test_whitening_divides_by_one_less_than_the_number_of_tokens(
     advantages = np.array(results["whitened"])[tensors["mask"].astype(bool)]
     assert advantages.mean() == pytest.approx(0, abs=1e-6)
     assert advantages.std(ddof=1) == pytest.approx(1, abs=1e-5) != pytest.approx(advantages.std(ddof=0), abs=1e-3)
+
+
+ESTIMATES = """
+import inspect, json, re, sys
+import numpy as np
+import torch
+from verl import DataProto
+from verl.trainer.config import AlgoConfig
+from verl.trainer.ppo.v1.trainer_base import PPOTrainer
+from verl.trainer.ppo.v1.utils import compute_advantage_for_multi_trajectories
+source = inspect.getsource(PPOTrainer._compute_advantage)
+fields = json.loads(re.search(r"fields = (\\[.*?\\])", source, re.DOTALL)[1])
+def computes(name):
+    tensors = {field: torch.rand(4, 3) for field in fields if field != "uid"}
+    tensors |= {"response_mask": torch.ones(4, 3), "token_level_rewards": tensors["rm_scores"]}
+    data = DataProto.from_dict(tensors, {"uid": np.array(["a", "a", "b", "b"], dtype=object)})
+    try:
+        compute_advantage_for_multi_trajectories(
+            data, batch_keys=[f"{row}_0_0" for row in range(4)], adv_estimator=name, config=AlgoConfig()
+        )
+    except (AssertionError, KeyError, TypeError):
+        return False
+    return True
+print(json.dumps([name for name in json.load(sys.stdin) if not computes(name)]))
+"""
+
+
+def test_the_trainer_lacks_what_the_refused_estimators_need() -> None:
+    done = subprocess.run(
+        [warm_python("verl"), "-c", ESTIMATES], input=json.dumps(list(NAMED_ESTIMATORS.values())), capture_output=True,
+        text=True, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [NAMED_ESTIMATORS[name] for name in NOT_TRAINED]

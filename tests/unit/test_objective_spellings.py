@@ -145,6 +145,12 @@ def test_a_key_is_spelled_as_each_framework_does(row: tuple[Any, ...], column: i
 CONFLICTS: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
     ({"objective.gamma": 0.9}, ("verl", "openrlhf"), "gamma"),
     ({"objective.value_clip": 0.2}, ("verl", "openrlhf"), "value_clip"),
+    *(({"objective.estimator": name, "objective.scale_rewards": None}, ("verl",), "estimator")
+      for name in ("remax", "gdpo", "optimal_token_baseline", "tir_optimal_token_baseline")),
+    ({"objective.policy_loss": "dro", "objective.clip_ratio": None}, ("verl",), "policy_loss"),
+    ({"objective.policy_loss": "bypass_mode"}, ("verl",), "policy_loss"),
+    ({"objective.policy_loss": "bypass_mode", "objective.sampler_correction": "token",
+      f"native.{CORRECTION}.bypass_mode": True}, ("verl",), "sampler_correction"),
 ]  # fmt: skip
 
 
@@ -158,8 +164,16 @@ def test_a_key_that_would_have_no_effect_is_refused(changes: dict[str, Any], fra
     assert refusal.value.key.rpartition(".")[2] == key
 
 
+def test_a_loss_that_needs_more_has_it_under_native() -> None:
+    beside = {"dro": f"{ACTOR}.policy_loss.dro_beta", "bypass_mode": f"{CORRECTION}.bypass_mode"}
+    for loss, name in beside.items():
+        changes = {"objective.policy_loss": loss, "objective.clip_ratio": None, f"native.{name}": True}
+        run, stage = changed("verl", changes)
+        assert adapter.load("verl").stated_settings(run, stage)[f"{ACTOR}.policy_loss.loss_mode"] == loss
+
+
 def test_one_completion_per_prompt_has_no_group() -> None:
-    for framework in ("trl", "openrlhf"):
+    for framework in ("verl", "trl", "openrlhf"):
         run, stage = changed(framework, {"batch.samples_per_prompt": 1})
         with refused("too-few-samples", key="batch.samples_per_prompt"):
             adapter.load(framework).stated_settings(run, stage)
