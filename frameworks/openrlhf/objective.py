@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from frameworks import objective_checks
 from frameworks.command_settings import CommandSettings
 from frameworks.run_settings import choose, refuse
 
@@ -19,6 +20,7 @@ CORRECTED_GSPO = "with gspo the correction puts the sampler's probabilities in t
 def state(flags: CommandSettings, keys: dict[str, Any]) -> None:
     """State the settings of the objective; raises UserError for what OpenRLHF does not have."""
     run = flags.run
+    objective_checks.check(run, keys, unclipped=())
     ppo = run.algorithm == "ppo"
     in_loss = keys.get("objective.kl_in", "reward" if ppo else "loss") == "loss"
     if keys.get("objective.kl_coefficient", 0) < 0:
@@ -62,13 +64,9 @@ def _state_by_name(flags: CommandSettings, keys: dict[str, Any]) -> None:
         raise refuse(flags.run, "objective.loss_aggregation", text, "settings-conflict")
     if loss == "gspo" and keys.get("objective.sampler_correction", "none") != "none":
         raise refuse(flags.run, "objective.sampler_correction", f": {CORRECTED_GSPO}", "settings-conflict")
-    if (high := keys.get("objective.clip_ratio_high", 0)) < 0:
-        text = ": OpenRLHF's loss would have no gradient where the advantage is positive"
-        raise refuse(flags.run, "objective.clip_ratio_high", text, "value-not-in-framework")
-    if high:
-        flags.state(
-            "actor.eps_clip_low_high", [keys.get("objective.clip_ratio", 0.2), high], "objective.clip_ratio_high"
-        )
+    if "objective.clip_ratio_high" in keys:
+        bounds = [keys.get("objective.clip_ratio", objective_checks.CLIP_RATIO), keys["objective.clip_ratio_high"]]
+        flags.state("actor.eps_clip_low_high", bounds, "objective.clip_ratio_high")
     if buffer := keys.get("objective.overlong_buffer"):
         flags.state("reward.overlong_buffer_len", buffer, "objective.overlong_buffer")
         penalty = keys.get("objective.overlong_penalty", 1.0)

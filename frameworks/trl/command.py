@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from contracts.run_file import Run, Stage
-from frameworks import run_settings
+from frameworks import objective_checks, run_settings
 from frameworks.command_settings import CommandSettings, Flags, option_in_words
 from frameworks.run_settings import check_batch, check_known, choose, refuse, updates_per_step
 from frameworks.trl import lora
@@ -86,6 +86,7 @@ LOSSES = {
 }  # fmt: skip
 MEANS = {"cispo": "token_mean", "sapo": "completion_mean", "vespo": "token_mean", "luspo": "completion_mean"}
 WITHOUT_BOUND = ("cispo", "sapo", "vespo")  # losses that do not read delta
+UNCLIPPED = ("sapo", "vespo")  # nor epsilon
 CPU = {
     "use_cpu": True, "bf16": False, "gradient_checkpointing": False, "dtype": "float32", "dataloader_pin_memory": False,
 }  # fmt: skip
@@ -125,13 +126,22 @@ def _check(run: Run, keys: dict[str, Any]) -> None:
     for key, only in (("objective.kl_in", "loss"), ("objective.kl_estimator", "k3")):
         if keys.get(key, only) != only:
             raise refuse(run, key, f": TRL's GRPO has {only}, not {keys[key]}", "value-not-in-framework")
-    if "objective.logits_temperature" in keys and keys.get("objective.sampler_correction", "none") != "none":
-        raise refuse(
-            run,
-            "objective.sampler_correction",
-            " compares probabilities at one temperature; remove logits_temperature",
-            "settings-conflict",
-        )
+    objective_checks.check(run, keys, UNCLIPPED)
+    if keys.get("objective.sampler_correction", "none") != "none":
+        _check_correction(run, keys)
+
+
+def _check_correction(run: Run, keys: dict[str, Any]) -> None:
+    """Raise UserError where a correction for the sampler has no effect, or not the one of its name."""
+    if "objective.logits_temperature" in keys:
+        text = " compares probabilities at one temperature; remove logits_temperature"
+    elif keys.get("rollout.engine", "transformers") == "transformers":
+        text = " has no effect with rollout.engine: transformers, which samples with the trainer's own probabilities"
+    elif keys.get("objective.policy_loss") == "vespo" and keys["objective.sampler_correction"] != "token":
+        text = ": TRL's vespo weighs tokens alone; write token"
+    else:
+        return
+    raise refuse(run, "objective.sampler_correction", text, "settings-conflict")
 
 
 class Ports(NamedTuple):

@@ -230,6 +230,10 @@ def _read_objective(reading: Reading) -> None:
         reading.common.pop("objective.dual_clip", None)
         reading.settings.pop("objective.dual_clip", None)
         reading.idle["delta"] = f"it has no effect with {loss}"
+    for name in ("clip_ratio", "clip_ratio_high") if loss in trl.UNCLIPPED else ():
+        reading.common.pop(f"objective.{name}", None)
+        reading.settings.pop(f"objective.{name}", None)
+        reading.idle[trl.FLAGS[f"objective.{name}"]] = f"it has no effect with {loss}"
     reading.note_of_loss(SAPO, "sapo", loss)
     if loss == "cispo":  # TRL names the largest ratio itself
         high = reading.number("epsilon_high")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from contracts.run_file import Run
+from frameworks import objective_checks
 from frameworks.command_settings import CommandSettings
 from frameworks.run_settings import choose, refuse
 from frameworks.verl import running_advantage
@@ -28,6 +29,7 @@ LOSSES = {
     "bypass_mode": "bypass_mode",
 }  # fmt: skip
 OWN_MEAN = {"sapo": "completion_mean", "geo_mean": "completion_mean"}  # whatever loss_agg_mode says
+UNCLIPPED = ("sapo", "gpg", "kl_cov", "dro")  # the losses that do not read the clip range
 DUAL_CLIPPED = ("ppo", "dppo_tv", "dppo_kl", "bypass_mode")  # the losses that read clip_ratio_c
 CORRECTION = "algorithm.rollout_correction"
 NEEDED_BESIDE = {"dro": f"{ACTOR}.policy_loss.dro_beta", "bypass_mode": f"{CORRECTION}.bypass_mode"}
@@ -42,6 +44,7 @@ NO_LOWER_BOUND = 1e-9  # of the sampler's weights: verl's own are above exp(-20)
 
 def state(flags: CommandSettings, keys: dict[str, Any]) -> None:
     """State the settings of the loss and of the KL term; raises UserError for what verl does not have."""
+    objective_checks.check(flags.run, keys, UNCLIPPED)
     _state_loss(flags, keys)
     _state_kl(flags, keys)
 
@@ -152,6 +155,10 @@ def _state_correction(flags: CommandSettings, keys: dict[str, Any]) -> None:
     if form == "truncate" and low:
         text = ": verl truncates from above alone"
         raise refuse(flags.run, "objective.correction_low", text, "setting-not-in-framework")
+    if low is high is None:
+        missing = "objective.correction_form" if "objective.correction_form" in keys else key
+        text = " needs correction_low or correction_high: verl drops nothing without them"
+        raise refuse(flags.run, missing, text, "missing-setting")
     low, high = low or NO_LOWER_BOUND, high or NO_DUAL_CLIP
     if by_mean:  # verl judges by the sampler's probability over the trainer's
         flags.state(f"{CORRECTION}.rollout_rs", "seq_mean_k1", key)

@@ -64,6 +64,9 @@ def _read_mean(reading: Reading, loss: str | None) -> None:
 def _read_clips(reading: Reading, loss: str | None) -> None:
     """The bounds of the ratio."""
     names = [f"{ACTOR}.clip_ratio{end}" for end in ("", "_low", "_high")]
+    if loss in objective.UNCLIPPED:
+        reading.idle |= dict.fromkeys([*names, f"{ACTOR}.clip_ratio_c"], f"it has no effect with {loss}")
+        return
     ends = [reading.stated.get(name, reading.defaults[name]) for name in names[1:]]
     used = [names[0] if end is None else name for name, end in zip(names[1:], ends, strict=True)]
     low, high = map(reading.number, used)

@@ -51,7 +51,8 @@ SPELLINGS: list[tuple[dict[str, Any], dict[str, Any] | str, dict[str, Any] | str
         REFUSED,
     ),
     (
-        {"objective.policy_loss": "sapo", "objective.loss_aggregation": "completion_mean"},
+        {"objective.policy_loss": "sapo", "objective.loss_aggregation": "completion_mean",
+         "objective.clip_ratio": None},
         {f"{ACTOR}.policy_loss.loss_mode": "sapo"},
         {"loss_type": "sapo"},
         REFUSED,
@@ -143,6 +144,22 @@ def test_a_key_is_spelled_as_each_framework_does(row: tuple[Any, ...], column: i
 
 # Changed keys of a run file, the frameworks that refuse them, and the key that they name
 CONFLICTS: list[tuple[dict[str, Any], tuple[str, ...], str]] = [
+    ({"objective.policy_loss": "sapo", "objective.loss_aggregation": "completion_mean"}, ("verl", "trl"), "clip_ratio"),
+    ({"objective.clip_ratio_high": -0.1}, ("verl", "trl", "openrlhf"), "clip_ratio_high"),
+    ({"objective.dual_clip": 1.1}, ("verl", "trl", "openrlhf"), "dual_clip"),
+    ({"objective.correction_high": 2.0}, ("verl", "trl", "openrlhf"), "correction_high"),
+    ({"objective.sampler_correction": "token", "objective.correction_form": "mask", "objective.correction_low": 5.0,
+      "objective.correction_high": 0.5}, ("verl", "trl", "openrlhf"), "correction_low"),
+    ({"objective.sampler_correction": "token", "objective.correction_form": "mask"}, ("verl",), "correction_form"),
+    ({"objective.sampler_correction": "sequence_mean"}, ("verl",), "sampler_correction"),
+    ({"objective.sampler_correction": "token", "rollout.engine": "transformers", "objective.logits_temperature": None},
+     ("trl",), "sampler_correction"),
+    ({"objective.policy_loss": "vespo", "objective.loss_aggregation": None, "objective.clip_ratio": None,
+      "objective.sampler_correction": "sequence", "objective.logits_temperature": None},
+     ("trl",), "sampler_correction"),
+    ({"objective.overlong_buffer": 50_000}, ("verl", "openrlhf"), "overlong_buffer"),
+    ({"objective.dynamic_sampling": True, "batch.samples_per_prompt": 1, "batch.samples_per_device": 1,
+      "objective.estimator": "reinforce", "objective.scale_rewards": None}, ("verl", "openrlhf"), "dynamic_sampling"),
     ({"objective.gamma": 0.9}, ("verl", "openrlhf"), "gamma"),
     ({"objective.value_clip": 0.2}, ("verl", "openrlhf"), "value_clip"),
     *(({"objective.estimator": name, "objective.scale_rewards": None}, ("verl",), "estimator")
@@ -170,6 +187,11 @@ def test_a_loss_that_needs_more_has_it_under_native() -> None:
         changes = {"objective.policy_loss": loss, "objective.clip_ratio": None, f"native.{name}": True}
         run, stage = changed("verl", changes)
         assert adapter.load("verl").stated_settings(run, stage)[f"{ACTOR}.policy_loss.loss_mode"] == loss
+
+
+def test_a_clip_range_of_0_upwards_is_stated() -> None:
+    run, stage = changed("openrlhf", {"objective.clip_ratio_high": 0})
+    assert adapter.load("openrlhf").stated_settings(run, stage)["actor.eps_clip_low_high"] == [0.2, 0]
 
 
 def test_one_completion_per_prompt_has_no_group() -> None:

@@ -227,7 +227,13 @@ def test_a_run_file_has_no_place_for_what_a_critic_does_otherwise() -> None:
         ("trl", "verl", TRL + "--loss_type cispo --epsilon_high 1.28", {f"{ACTOR}.clip_ratio_high": 0.28}, ""),
         ("trl", "verl", TRL + "--loss_type cispo", {f"{ACTOR}.clip_ratio_high": -0.8}, ""),
         ("verl", "openrlhf", GROUPS + f"{ACTOR}.clip_ratio_high=-0.5", {"actor.eps_clip_low_high": None},
-         "OpenRLHF's loss would have no gradient where the advantage is positive"),
+         "ppo would have no gradient where the advantage is positive"),
+        # A loss without a clip range.
+        ("verl", "trl", GROUPS + f"{ACTOR}.policy_loss.loss_mode=sapo {ACTOR}.clip_ratio_low=0.3",
+         {"loss_type": "sapo", "epsilon": None}, "clip_ratio_low=0.3, since it has no effect with sapo"),
+        ("trl", "verl", TRL + "--loss_type sapo --epsilon 0.3",
+         {f"{ACTOR}.policy_loss.loss_mode": "sapo", f"{ACTOR}.clip_ratio_low": None},
+         "epsilon=0.3, since it has no effect with sapo"),
         # Terms of the loss are averaged as it is, or over all tokens.
         ("verl", "trl", GROUPS + f"{ACTOR}.loss_agg_mode=seq-mean-token-sum-norm {ACTOR}.entropy_coeff=0.001",
          {"entropy_coef": 0.001}, "verl 0.9.1 averages it by max_length_mean; TRL 1.16.0 averages it by token_mean"),
