@@ -17,6 +17,7 @@ log-probability of the sampled token, the gradient by the logits is ∂L/∂log 
     kl_over              how the KL term is averaged, whatever the loss
     entropy_over         how the entropy is
     empty_rows           completions without a token count in the mean over completions
+    passes_added         the means over completions of each micro-batch are added, not averaged
     cispo_low            CISPO's ratio is at least 1 less this
     dropped_uncounted    tokens of weight zero do not count in the mean
     judged_inverse       completions are judged by the sampler's probabilities over the old policy's
@@ -245,13 +246,14 @@ def _token_weights(kind: str, settings: Settings, mask: Numbers, variant: Settin
     lengths = mask.sum(1, keepdims=True)
     if kind == "completion_mean":
         rows = len(mask) if variant.get("empty_rows") else (lengths > 0).sum()
-        return np.asarray(mask / np.maximum(lengths, 1) / rows)
+        passes = settings["micro_batches"] if variant.get("passes_added") else 1
+        return np.asarray(mask / np.maximum(lengths, 1) / rows * passes)
     if kind == "completion_sum":
         return mask / len(mask)
     if kind == "max_length_mean":
         return mask / (len(mask) * LONGEST)
     if kind == "forward_pass_mean":
-        passes = np.split(mask, settings["micro_batches"] * settings["processes"])
-        return np.concatenate([part / part.sum() for part in passes]) / len(passes)
+        parts = np.split(mask, settings["micro_batches"] * settings["processes"])
+        return np.concatenate([part / part.sum() for part in parts]) / len(parts)
     weights: Numbers = mask / mask.sum()
     return weights
