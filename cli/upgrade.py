@@ -93,8 +93,9 @@ def command(package: str, version: str, chosen: tuple[str, ...], again: tuple[st
     stored = candidate.outcomes()
     steps = {(step.name, name): stored.get((step.name, name)) for step, name in steps_of(candidate)}
     accepting = shlex.join(["crosszero", "upgrade", package, version, *_options("--environment", chosen), "--accept"])
-    click.echo(f"what changes: {page.write(candidate, old, steps, accepting)}")
-    click.echo(f"accept it:    {accepting}")
+    click.echo(f"what changes: {page.write(candidate, old, steps, accepting if candidate.locked() else '')}")
+    if candidate.locked():
+        click.echo(f"accept it:    {accepting}")
     sys.exit(any(one.failed for one in steps.values() if one))
 
 

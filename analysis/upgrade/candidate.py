@@ -167,14 +167,18 @@ class Candidate:
         file = self.folder / "outcomes" / f"{outcome.step}-{outcome.environment}.json"
         durable.write_text(file, json.dumps(asdict(outcome)))
 
+    def locked(self) -> list[str]:
+        """The environments that have a new lock."""
+        outcomes = self.outcomes()
+        return [name for name in self.environments if (one := outcomes.get(("lock", name))) and not one.failed]
+
     def accept(self) -> list[str]:
         """Put the new version and the new locks in place; returns the environments that have one.
 
         Raises:
             UserError: there is no new lock, or the requirements have changed since it was made.
         """
-        outcomes = self.outcomes()
-        locked = [name for name in self.environments if (one := outcomes.get(("lock", name))) and not one.failed]
+        outcomes, locked = self.outcomes(), self.locked()
         if not locked:
             raise UserError(
                 f"there is no new lock for {self.package} {self.version}: run the same command without --accept first",

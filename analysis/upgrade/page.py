@@ -32,7 +32,7 @@ def write(candidate: Candidate, old: str, steps: Mapping[tuple[str, str], Outcom
         candidate: the new version.
         old: the version that is pinned, or several.
         steps: the outcome by name and environment, in order; None where it was not begun.
-        accept: the command that puts the version in place.
+        accept: the command that puts the version in place; empty where there is no new lock.
     """
     outcomes = [one for one in steps.values() if one]
     sections = [

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from analysis.upgrade import candidate as candidates
 from analysis.upgrade import changes, checks, page
@@ -147,6 +148,9 @@ def test_why_there_is_no_lock_is_one_sentence(project: Path, monkeypatch: pytest
     assert outcomes["lock", "base"].failed and "tiny-pack" in outcomes["lock", "base"].sentence
     assert all(one.failed for one in outcomes.values()) and ("verdicts", "base") in outcomes
     assert not candidate.locks("base").exists()
+    output = CliRunner().invoke(upgrade.command, ["tiny-pack", "3.0", "--environment", "base"]).output
+    assert "what changes:" in output and "accept it:" not in output
+    assert "There is no new lock" in (candidate.folder / "index.html").read_text()
 
 
 def test_the_last_sentence_of_a_log() -> None:
