@@ -161,12 +161,17 @@ class VerlCommandParser(command_parser.CommandParser):
         return next((engine for name in stated for engine in self.engines if f".{engine}." in name), None)
 
     def needed(self, stated: Mapping[str, Any]) -> dict[str, Any]:
-        """See CommandParser; settings of another engine need it to be chosen, a penalty on length the limit."""
+        """See CommandParser; settings of another engine need it to be chosen, a penalty on length the limit.
+
+        What some estimators read, the earlier trainer alone computes (trainer/ppo/ray_trainer.py).
+        """
         engine, length = self.engine_of(stated), "data.max_response_length"
         result = super().needed(stated) | ({"model_engine": engine} if engine else {})
         if stated.get(f"{objective.OVERLONG}.enable"):
             limit = stated.get(length, self.defaults[length])
             result |= {"reward.reward_kwargs.max_resp_len": limit, f"{objective.OVERLONG}.log": False}
+        if stated.get("algorithm.adv_estimator") in objective.NOT_TRAINED:
+            result["trainer.use_v1"] = False
         return result
 
     def several_datasets(self, names: list[Any]) -> Any:

@@ -660,6 +660,12 @@ def test_a_warm_up_in_steps_stays_one() -> None:
     assert "policy is not trained in the first steps" in printed_page(text + "trainer.critic_warmup=5", "verl", "trl")
 
 
+@pytest.mark.parametrize(("estimator", "needs"), [("remax", True), ("gdpo", True), ("rloo", False), ("grpo", False)])
+def test_an_estimator_that_the_new_trainer_cannot_compute_needs_the_earlier_one(estimator: str, needs: bool) -> None:
+    page = printed_page(f"python3 -m verl.trainer.main_ppo algorithm.adv_estimator={estimator}", "verl", "verl")
+    assert ("    trainer.use_v1=false" in page) == needs
+
+
 def test_null_is_read_as_null_where_it_has_a_meaning_and_asked_about_where_a_number_is_needed() -> None:
     text = "python main_ppo.py algorithm.adv_estimator=grpo actor_rollout_ref.rollout.n=8 data.train_batch_size=512 "
     warmup = "actor_rollout_ref.actor.optim.lr_warmup_steps"
