@@ -10,8 +10,11 @@ import pandas as pd
 
 from analysis.results import BASE, RunResults
 from frameworks import collapse
+from system.text_safety import visible
 
 TRUNCATION = 0.05  # warn if a larger share of completions is truncated
+ONE_ANSWER = 0.95  # warn if one answer is this share of those to at least so many different problems
+FEWEST_PROBLEMS = 20
 # Columns of the log without which trouble cannot be detected.
 NOT_REPORTED = "the training log does not report"
 NEEDED = (
@@ -120,6 +123,22 @@ def _evaluation(run: RunResults) -> Iterator[Found]:
         yield "grading", f"verdicts come from different graders: {', '.join(graders)}"
 
 
+def _one_answer(run: RunResults) -> Iterator[Found]:
+    """Checkpoints that answer nearly everything alike: their accuracy is the share of such golds."""
+    places = []
+    stated = run.graded[run.graded["verdict"].isin(["correct", "wrong"]) & run.graded["answer"].notna()]
+    for (benchmark, step), rows in stated.groupby(["benchmark", "step"]):
+        answer, count = next(iter(rows["answer"].value_counts().items()))
+        is_varied = rows["problem_id"].nunique() >= FEWEST_PROBLEMS and rows["gold"].nunique() > 1
+        if is_varied and count >= ONE_ANSWER * len(rows):
+            share, right = count / len(rows), (rows.loc[rows["answer"] == answer, "verdict"] == "correct").mean()
+            what = f"{visible(str(answer))[:40]} is {_percent(share)} of the answers on {benchmark} at step {step}"
+            places.append(f"{what}, and right in {_percent(right)}")
+    if places:
+        more = f", and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
+        yield "one answer", f"{'; '.join(places[:MAX_PLACES])}{more}: that needs no look at the question"
+
+
 def _provenance(run: RunResults) -> Iterator[Found]:
     if not run.provenance:
         yield "provenance", "there is no provenance record: how these numbers were made is unknown"
@@ -144,6 +163,7 @@ def diagnose(run: RunResults) -> list[Diagnostic]:
     parts = [
         *(_training(run) if trained else [] if run.is_model else [IMPORTED]),
         *evaluation,
+        *(_one_answer(run) if run.evaluated else []),
         *(_gaps(run) if trained else []),
     ]
     return [Diagnostic(run.name, topic, text) for topic, text in [*parts, *_provenance(run)]]

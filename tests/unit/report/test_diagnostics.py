@@ -91,6 +91,39 @@ def test_heldout_truncation_names_the_checkpoints() -> None:
     ]
 
 
+def answered(step: int, answers: str, golds: str) -> list[dict[str, object]]:
+    """Rows of one checkpoint; an answer and a gold is a letter each, and a blank one is none."""
+    return [
+        graded_row(
+            step, f"p{i}", 0, "correct" if answer == gold else "wrong" if answer.strip() else "format_error",
+            answer=answer.strip() or None, gold=gold,
+        )
+        for i, (answer, gold) in enumerate(zip(answers, golds, strict=True))
+    ]  # fmt: skip
+
+
+def test_a_checkpoint_that_writes_one_answer_is_named() -> None:
+    golds = "YYYYYYYYYYYYNNNNNNNN"
+    run = make_run([*answered(0, "YN" * 10, golds), *answered(10, "Y" * 20, golds)])
+    (text,) = texts(run)
+    assert text == (
+        "one answer: Y is 100 % of the answers on sums at step 10, and right in 60 %: that needs no look at the "
+        "question"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "golds"),
+    [
+        ("Y" * 19, "Y" * 10 + "N" * 9), ("Y" * 20, "Y" * 20), ("Y" * 18 + "NN", "Y" * 10 + "N" * 10),
+        (" " * 20, "Y" * 10 + "N" * 10),
+    ],
+)  # fmt: skip
+def test_few_problems_one_gold_and_two_answers_are_no_warning(answers: str, golds: str) -> None:
+    run = make_run([*answered(0, "YN" * 10, "Y" * 10 + "N" * 10), *answered(10, answers, golds)])
+    assert not [text for text in texts(run) if text.startswith("one answer")]
+
+
 def test_an_unknown_finish_reason_does_not_count_as_complete() -> None:
     run = make_run([row | {"finish_reason": None} for row in FINE])
     assert texts(run) == ["truncation: truncation on sums is unknown: no finish reasons were recorded"]
