@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -20,10 +21,12 @@ def check(run: Run, keys: Mapping[str, Any], unclipped: Collection[str]) -> None
         keys: of the stage, as `frameworks.run_settings.values` gives them.
         unclipped: losses that do not read the clip range.
     """
-    _check_clips(run, keys, unclipped)
-    _check_correction(run, keys)
-    buffer, longest = keys.get("objective.overlong_buffer", 0), keys.get("rollout.max_response_tokens")
-    if longest is not None and buffer > longest:
+    # A text in a number's place is refused elsewhere.
+    numbers = {key: value for key, value in keys.items() if isinstance(value, int | float)}
+    _check_clips(run, keys, numbers, unclipped)
+    _check_correction(run, keys, numbers)
+    buffer, longest = numbers.get("objective.overlong_buffer", 0), numbers.get("rollout.max_response_tokens", math.inf)
+    if buffer > max(longest, 0):
         text = f": {buffer} tokens are more than the longest completion has, {longest}"
         raise refuse(run, "objective.overlong_buffer", text, "settings-conflict")
     if keys.get("objective.dynamic_sampling") and keys.get("batch.samples_per_prompt") == 1:
@@ -31,25 +34,26 @@ def check(run: Run, keys: Mapping[str, Any], unclipped: Collection[str]) -> None
         raise refuse(run, "objective.dynamic_sampling", text, "too-few-samples")
 
 
-def _check_clips(run: Run, keys: Mapping[str, Any], unclipped: Collection[str]) -> None:
+def _check_clips(run: Run, keys: Mapping[str, Any], numbers: Mapping[str, float], unclipped: Collection[str]) -> None:
     loss = keys.get("objective.policy_loss", "ppo")
     for key in ("objective.clip_ratio", "objective.clip_ratio_high"):
         if key in keys and loss in unclipped:
             raise refuse(run, key, f": {loss} has no clip range; remove it", "settings-conflict")
-    high = keys.get("objective.clip_ratio_high", keys.get("objective.clip_ratio", CLIP_RATIO))
+    key = next((key for key in ("objective.clip_ratio_high", "objective.clip_ratio") if key in numbers), "")
+    high = numbers.get(key, CLIP_RATIO)
     if high < 0 and loss != "cispo":
         text = f": {loss} would have no gradient where the advantage is positive"
-        raise refuse(run, "objective.clip_ratio_high", text, "value-not-in-framework")
-    if loss in BOUNDED_RATIO and keys.get("objective.dual_clip", 2 + high) <= 1 + high:
+        raise refuse(run, key, text, "value-not-in-framework")
+    if loss in BOUNDED_RATIO and numbers.get("objective.dual_clip", 2 + high) <= 1 + high:
         text = f": should be above the clip range, which ends at {1 + high}; frameworks differ below it"
         raise refuse(run, "objective.dual_clip", text, "settings-conflict")
 
 
-def _check_correction(run: Run, keys: Mapping[str, Any]) -> None:
+def _check_correction(run: Run, keys: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
     for key in (f"objective.correction_{part}" for part in ("form", "low", "high")):
         if key in keys and keys.get("objective.sampler_correction", "none") == "none":
             raise refuse(run, key, " needs sampler_correction", "settings-conflict")
-    low, high = (keys.get(f"objective.correction_{end}") for end in ("low", "high"))
+    low, high = (numbers.get(f"objective.correction_{end}") for end in ("low", "high"))
     if low is not None and high is not None and low >= high:
         text = f": should be below correction_high, {high}, but is {low}"
         raise refuse(run, "objective.correction_low", text, "settings-conflict")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from system.command_line import argument_parser
@@ -20,7 +20,6 @@ from tasks.problems import Problem
 from tasks.task import Task
 
 MOST_PROBLEMS = 400  # that traces are drawn from
-_CHANGEABLE = re.compile(r"\d+|\b(?:knight|knave|yes|no|fits|fails)\b")
 _OTHER = {"knight": "knave", "yes": "no", "fits": "fails"}
 _OTHER |= {word: other for other, word in _OTHER.items()}
 
@@ -58,23 +57,27 @@ def right_traces(task: Task, count: int, seed: int) -> Iterator[tuple[Problem, s
         yield problem, task.traces.completion(problem, prompt, habits, rng)
 
 
-def plant(completion: str, checked_steps: list[reasoning_steps.Step], rng: random.Random) -> tuple[str, int] | None:
+def plant(
+    completion: str, checked_steps: list[reasoning_steps.Step], rng: random.Random, others: Mapping[str, str] = _OTHER
+) -> tuple[str, int] | None:
     """The completion with one number or word of one checkable line changed, and that line; None if none can be.
 
     Args:
         completion: a right trace.
         checked_steps: its steps.
         rng: chooses.
+        others: by word, the one that makes it wrong.
     """
+    changeable = re.compile(rf"\d+|\b(?:{'|'.join(others)})\b")
     checkable = [
-        step for step in checked_steps if step.verdict == reasoning_steps.RIGHT and _CHANGEABLE.search(step.text)
+        step for step in checked_steps if step.verdict == reasoning_steps.RIGHT and changeable.search(step.text)
     ]
     if not checkable:
         return None
     step = rng.choice(checkable)
-    match = rng.choice(list(_CHANGEABLE.finditer(step.text)))
+    match = rng.choice(list(changeable.finditer(step.text)))
     word = match.group()
-    changed = _OTHER.get(word) or str(rng.choice([n for n in range(10 if int(word) < 10 else 100) if n != int(word)]))
+    changed = others.get(word) or str(rng.choice([n for n in range(10 if int(word) < 10 else 100) if n != int(word)]))
     text = completion.split("\n")
     text[step.line] = text[step.line].replace(
         step.text, step.text[: match.start()] + changed + step.text[match.end() :]
@@ -97,7 +100,7 @@ def trial(name: str, count: int, seed: int = 0) -> Trial:
         counts["lines"] += len(checked_steps)
         counts["checkable"] += sum(step.verdict != reasoning_steps.NOT_CHECKABLE for step in checked_steps)
         counts["false_alarms"] += reasoning_steps.first_wrong(checked_steps) is not None
-        planted = plant(completion, checked_steps, rng)
+        planted = plant(completion, checked_steps, rng, getattr(task.step_module(), "OTHER_WORDS", _OTHER))
         wrong = reasoning_steps.first_wrong(task.check_steps(planted[0], problem) or []) if planted else None
         counts["missed"] += planted is None or wrong is None or wrong.line != planted[1]
     return Trial(name, count, **counts)

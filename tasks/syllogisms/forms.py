@@ -19,6 +19,9 @@ TEXTS = {
     ALL: "All {} are {}", NO: "No {} are {}", SOME: "Some {} are {}", SOME_NOT: "Some {} are not {}"
 }  # fmt: skip
 _STATEMENT = re.compile(r"\b(all|no|some) ([a-z]+) are (not )?([a-z]+)\b", re.IGNORECASE)
+_QUANTIFIERS = {  # by word, and whether `not` follows; "All … are not …" may mean two things
+    ("all", False): ALL, ("no", False): NO, ("some", False): SOME, ("some", True): SOME_NOT, ("no", True): ALL
+}  # fmt: skip
 KINDS = list(itertools.product((False, True), repeat=3))  # of things: which of the three terms they are
 WORLDS = [
     world
@@ -48,9 +51,11 @@ class Statement(NamedTuple):
 def statements_in(text: str, terms: Sequence[str]) -> list[Statement]:
     """All statements about two of the terms that a text makes, in its order."""
     return [
-        Statement(f"{quantifier.lower()}{' not' if negated else ''}", terms.index(subject), terms.index(predicate))
+        Statement(_QUANTIFIERS[quantifier.lower(), bool(negated)], terms.index(subject), terms.index(predicate))
         for quantifier, subject, negated, predicate in _STATEMENT.findall(text)
-        if {subject, predicate} <= set(terms) and subject != predicate and (not negated or quantifier.lower() == SOME)
+        if {subject, predicate} <= set(terms)
+        and subject != predicate
+        and (negated, quantifier.lower()) != ("not ", ALL)
     ]
 
 

@@ -14,6 +14,9 @@ from tasks.reasoning_steps import Step, judged_step, numbered_lines
 from tasks.syllogisms.forms import Statement, follows, statements_in, strongest
 
 RIGHT_HABITS: dict[str, Any] = {"sound": 1.0, "linked": 0.0, "slip": 0.0}  # traces without a fault
+OTHER_WORDS = {  # by a quantifier, one with which a right statement is wrong
+    "All": "No", "all": "no", "No": "Some", "no": "some", "Some": "No", "some": "no",
+}  # fmt: skip
 _NOTHING = re.compile(r"\bnothing follows about ([a-z]+) and ([a-z]+)\b", re.IGNORECASE)
 _OPEN = re.compile(r"\?|\b(?:if|whether|does|not follow|doesn't|cannot|can't|may|might)\b", re.IGNORECASE)
 

@@ -19,6 +19,7 @@ from cluster.job_resources import ATTEMPTS, Need, resources_for_attempt
 from contracts import tables
 from contracts.run_file import ROOT, Run
 from frameworks import adapter
+from recipes import models
 from recipes.runs import load_run
 from tests import loaded_runs
 from tests.forked_command import run_snakemake
@@ -222,8 +223,10 @@ def test_only_training_and_generation_request_gpus_at_full_scale() -> None:
             rule = match[1]
         if "gres=gpu" in line:
             holders[rule] += 1
-    stages = sum(len(run.stages) for run in loaded_runs.runs("full"))
-    assert holders == {"train": stages, "generate_samples": len(loaded_runs.runs("full"))}
+    runs = loaded_runs.runs("full")
+    warmed = {run.model for run in runs if models.pretrained(run.model) != run.model}
+    stages = sum(len(run.stages) for run in runs)
+    assert holders == {"train": stages, "generate_samples": len(runs), "warm_up": len(warmed)}
 
 
 def test_attempts_are_those_of_the_profile() -> None:
