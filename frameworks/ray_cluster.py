@@ -36,9 +36,6 @@ def start_node(arguments: argparse.Namespace) -> None:
     command = [sys.executable, "-m", "frameworks.ray_patience", "start", "--block", "--disable-usage-stats"]
     command += [f"--node-ip-address={job[rank].address}", f"--num-gpus={arguments.gpus}"]
     os.environ["TMPDIR"] = str(private_folder.make(arguments.scratch / "tmp"))
-    # Another training may have Ray on this node, too, and the default ports are fixed.
-    agent, metrics = slurm_nodes.free_ports(2)
-    command += [f"--dashboard-agent-listen-port={agent}", f"--metrics-export-port={metrics}"]
     if arguments.cpus:
         command.append(f"--num-cpus={arguments.cpus}")
     if rank == 0:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import socket
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from contracts.run_file import Run
-from frameworks import adapter, ray_cluster, slurm_nodes, trainer_environment
+from frameworks import adapter, ray_cluster, ray_patience, trainer_environment
 from frameworks.adapter import Command, Paths
 from tests import loaded_runs
 
@@ -52,26 +52,38 @@ def test_each_training_has_ports_of_its_own(run: Run, tmp_path: Path, monkeypatc
         assert option(command, "--main_process_port") == "0"  # accelerate takes a free one
 
 
-def test_every_port_of_a_cluster_of_ray_is_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[list[str]] = []
+class Node:
+    """A node of Ray's, as far as ray_patience.py changes it."""
 
-    class Ended:
-        def __init__(self, command: list[str], **_: object) -> None:
-            started.append(command)
+    _session_dir, _node_id, gcs_address = "", "1", "address"
 
-        def wait(self, timeout: float) -> int:
-            return 0
+    def __init__(self) -> None:
+        self._ray_params = SimpleNamespace()
+        self.all_processes: dict[str, list[SimpleNamespace]] = {}
 
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(slurm_nodes, "this_node", lambda: (0, [slurm_nodes.Node("one", "127.0.0.1")]))
-    monkeypatch.setattr(slurm_nodes, "end_on_signals", lambda: None)
-    monkeypatch.setattr(slurm_nodes, "end_process", lambda process: None)
-    monkeypatch.setattr(ray_cluster.subprocess, "Popen", Ended)
-    with pytest.raises(SystemExit):
-        ray_cluster.start_node(argparse.Namespace(gpus=1, cpus=0, port=slurm_nodes.free_port(), scratch=tmp_path / "s"))
-    ports = dict(word.split("=") for word in started[0] if "port=" in word)
-    assert {"--port", "--dashboard-agent-listen-port", "--metrics-export-port"} <= {*ports}
-    assert len(set(ports.values())) == len(ports)
+    def start_raylet(self) -> None:
+        self.all_processes["raylet"] = [SimpleNamespace(process=SimpleNamespace(poll=lambda: None))]
+
+
+def test_every_agent_of_ray_has_a_port_of_its_own(tmp_path: Path) -> None:
+    def persist_port(folder: str, node_id: str, name: str, port: int) -> None:
+        assert (folder, node_id, name) == ("", "1", "dashboard_agent_listen_port")
+        told.append(port)
+
+    told: list[int] = []
+    (tmp_path / "port").touch()
+    internal = SimpleNamespace(persist_port=persist_port, get_port_filename=lambda *_: tmp_path / "port")
+    services = SimpleNamespace(get_node=lambda *_: None)
+    ray = SimpleNamespace(_private=SimpleNamespace(services=services), exceptions=SimpleNamespace(), _raylet=internal)
+    changed = type("Changed", (Node,), {})
+    ray_patience.wait_in_start_raylet(SimpleNamespace(Node=changed, ray=ray))  # type: ignore[arg-type]
+    nodes = [changed(), changed()]
+    with contextlib.ExitStack() as stack:
+        for node in nodes:
+            node.start_raylet()
+            for name in ray_patience.PORTS:  # the node listens
+                stack.enter_context(socket.create_server(("", getattr(node._ray_params, name))))
+    assert told == [node._ray_params.dashboard_agent_listen_port for node in nodes]
 
 
 NOISY_RAY = """
