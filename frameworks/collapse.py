@@ -52,10 +52,11 @@ class Sign:
 
 @dataclass
 class _Column:
-    """Mean of a column's last WINDOW values; and lowest, highest and mean of the windows that end before these."""
+    """Mean of a column's last values; and lowest, highest and mean of the windows that end before these."""
 
-    values: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    recent: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW))  # means of windows that overlap the last
+    window: int
+    values: deque[float] = field(default_factory=deque)
+    recent: deque[float] = field(default_factory=deque)  # means of windows that overlap the last
     now: float = math.nan
     lowest: float = math.inf
     highest: float = -math.inf
@@ -64,14 +65,15 @@ class _Column:
 
     def add(self, value: float) -> None:
         self.values.append(value)
-        if len(self.values) < WINDOW:
+        if len(self.values) < self.window:
             return
-        if len(self.recent) == WINDOW:
-            earlier = self.recent[0]
+        if len(self.recent) == self.window:
+            earlier = self.recent.popleft()
             self.lowest, self.highest = min(self.lowest, earlier), max(self.highest, earlier)
             self.mean = earlier if not self.before else self.mean + (earlier - self.mean) / (self.before + 1)
             self.before += 1
-        self.now = sum(self.values) / WINDOW
+        self.now = sum(self.values) / self.window
+        self.values.popleft()
         self.recent.append(self.now)
 
 
@@ -81,9 +83,11 @@ class Watch:
 
     Args:
         cap: the response limit in tokens, if known.
+        window: rows that a sign depends on.
     """
 
     cap: float | None = None
+    window: int = WINDOW
     columns: dict[str, _Column] = field(default_factory=dict)
     present: set[str] = field(default_factory=set)  # kinds that were reported and have not disappeared since
 
@@ -97,14 +101,14 @@ class Watch:
         for name, value in row.items():
             if isinstance(value, int | float) and math.isfinite(value):
                 size = abs(value) if name == "sampler_mismatch" else value  # OpenRLHF's has a sign
-                self.columns.setdefault(name, _Column()).add(float(size))
+                self.columns.setdefault(name, _Column(self.window)).add(float(size))
         evidence_by_kind |= self._length() | self._rates() | self._spread()
         new = [Sign(kind, step, evidence) for kind, evidence in evidence_by_kind.items() if kind not in self.present]
         self.present = set(evidence_by_kind)
         return new
 
     def _column(self, name: str) -> _Column:
-        return self.columns.get(name, _Column())
+        return self.columns.get(name, _Column(self.window))
 
     def _length(self) -> dict[str, str]:
         cut, length = self._column("truncated_rate"), self._column("response_length_mean")
@@ -166,12 +170,13 @@ def unseen(rows: Iterable[Row]) -> list[str]:
     return [kind for kind, columns in SEEN_BY.items() if not present & set(columns)]
 
 
-def signs(rows: Iterable[Row], cap: float | None = None) -> list[Sign]:
+def signs(rows: Iterable[Row], cap: float | None = None, window: int = WINDOW) -> list[Sign]:
     """All signs in a training log, in the order of its steps; a sign that disappears and comes back is there twice.
 
     Args:
         rows: of one stage, in order, with the columns of contracts.tables.TRAINING_LOG, None where not reported.
         cap: the response limit in tokens, if known.
+        window: rows that a sign depends on.
     """
-    watch = Watch(cap)
+    watch = Watch(cap, window)
     return [sign for row in rows for sign in watch.add(row)]

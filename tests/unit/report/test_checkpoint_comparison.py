@@ -178,3 +178,12 @@ def test_the_opening_names_a_run_that_collapsed_with_step_and_evidence() -> None
         "1 run shows signs of collapse (recipe/run/seed-0: length at the cap at step 12: 54% of the completions are "
         "truncated at the limit, after 0% at best"
     )
+
+
+def test_the_opening_names_a_run_whose_held_out_completions_no_longer_end() -> None:
+    log = [log_row(step) for step in range(1, 21)]
+    last = opening(make_run(rows(0, many("cw")) + rows(20, many("t")), log))[-1]
+    assert last.startswith(
+        "1 run shows signs of collapse (recipe/run/seed-0: length at the cap on held-out sums at step 20: 100% of the "
+        "completions are truncated at the limit, after 0% at best), "
+    )
