@@ -111,10 +111,10 @@ def _evaluation(run: RunResults) -> Iterator[Found]:
         where = ", ".join(f"{_percent(rate)} on {benchmark} at step {step}" for rate, benchmark, step in places)
         more = f" and less in {len(cut) - len(worst)} more of {len(run.scores)} scores" if len(cut) > len(worst) else ""
         yield "truncation", f"held-out completions were truncated at the length limit: {where}{more}"
-    for benchmark, rows in run.scores.dropna(subset="truncated_rate").groupby("benchmark"):
-        cut_by_step = rows.sort_values("step")[["step", "truncated_rate"]].to_dict("records")
-        for sign in collapse.signs(cut_by_step, window=1):
-            yield "collapse", f"{sign.kind} on held-out {benchmark} at step {sign.step}: {sign.evidence}"
+    for name, rows in run.scores.dropna(subset="truncated_rate").sort_values("step").groupby("benchmark"):
+        shares = zip(rows["step"], rows["truncated_rate"], strict=True)
+        for sign in collapse.signs(({"step": step, "truncated_rate": share} for step, share in shares), window=1):
+            yield "collapse", f"{sign.kind} on held-out {name} at step {sign.step}: {sign.evidence}"
     if unknown := sorted(run.scores.loc[run.scores["truncated_rate"].isna(), "benchmark"].unique()):
         yield "truncation", f"truncation on {', '.join(unknown)} is unknown: no finish reasons were recorded"
     for benchmark, bad in run.scores.groupby("benchmark")["n_ungradable"].sum().items():

@@ -76,6 +76,20 @@ SCRIPTS = [
     'train ${B[@]-d}',
     'V=$(echo "a b"); W=$(basename /x/y.sh .sh)-$(seq 2 | cat); train "$V" $V $W `echo q`; '
     'train "$(printf "%s=%d" k 3)"',
+    'train b 2>/dev/null c 2>&1 d; train --a 2>&1 --b=c \\\n  e | cat; 2>/dev/null train x y; '
+    'train a <<< x b < /dev/null c',
+    'time train a; time -p train b; f() { echo out; return 1; }; X=$(f) || train failed $X; Y=$(f) && train no; '
+    'if Z=$(f); then train a; else train b $Z; fi; X=$(true) && train t; X=$(echo a; false) Y=2 || train $X $Y',
+    'f() { local v=$(false) && train local; }; f; export W=$(false) && train exported; '
+    'declare -p V 2>/dev/null || train undeclared; V=1; declare -p V >/dev/null && train declared',
+    'X=; [ -n $X ] && train a; [ -z $X ] && train b; [ -n "$X" ] || train c; [ $X ] || train d; [ -f $X ] && train e; '
+    '[ $X = a ] || train f; [ $X != a ] || train g; [ "$X" != a ] && train h; [ x$X = x ] && train i; '
+    '[[ -n $X ]] || train j',
+    "[ 08 -eq 8 ] && train a; [ abc -eq 0 ] || train b; [ '' -eq 0 ] || train c; [[ '' -eq 0 ]] && train d; "
+    "[ -1 -lt 0 ] && train e; [ 1.5 -gt 1 ] || train f",
+    'if echo abc | grep -q z; then train no; else train lacks; fi; echo abc | grep -q b && train has; '
+    "X=$(printf 'a1\\nb2\\n' | grep b); train $X; echo ABC | grep -qi b && train i; "
+    "train $(printf 'a\\nb\\nc\\n' | grep -v a)",
     'declare -A M=([lr]=1e-6 [n]=8); M[k]=v; train lr=${M[lr]} n=${M[n]} k=${M["k"]}',
     "declare -A M=([a]='1e-6' [\"b\"]=\"8 9\" [c]=x\\ y); M[d]='z'; train ${M[a]} \"${M[b]}\" \"${M[c]}\" ${M[d]}",
     "set -- p q r; train $# $2 \"$@\"; shift; train $1 ${@:2}",

@@ -89,6 +89,11 @@ class Condition:
             if sign == "=~":
                 self._matched([unknown("${BASH_REMATCH[@]}")])
             return None
+        if not self.double and not (self.expansion.fields(left) and self.expansion.fields(right)):
+            return False  # without quotes an empty value is no word, which `[` does not take
+        if sign in _COMPARED and not self.double:
+            is_plain = all(re.fullmatch(r"\s*[-+]?\d+\s*", value) for value in (one, other))
+            return is_plain and _COMPARED[sign](int(one), int(other))
         if sign in _COMPARED:
             numbers = self.expansion.number(one), self.expansion.number(other)
             return None if None in numbers else _COMPARED[sign](numbers[0] or 0, numbers[1] or 0)
@@ -120,7 +125,9 @@ class Condition:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""
         if sign == "-v":
             return self.expansion.state.value(raw) is not None
-        value = self._text(raw)
+        value, is_bare = self._text(raw), not self.double and '"' not in raw
+        if is_bare and not self.expansion.fields(raw):
+            return True  # `[ -n ]` tests the sign, a word
         if sign not in ("-z", "-n"):
             self.names += unknown_names(value)
             return None
@@ -128,7 +135,7 @@ class Condition:
         name, state = unset and (unset[1] or unset[2]), self.expansion.state
         if name and (state.value(name) is None or (name in state.empty and value == "")):
             self.unset.append(name)
-            return sign == "-z"
+            return is_bare or sign == "-z"
         if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
             return None
         return bool(as_written(value)) == (sign == "-n")

@@ -24,7 +24,7 @@ from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
 from translate.shell.inner_shells import exported_function, followed_within, starts_a_shell
 from translate.shell.redirections import Redirections
-from translate.shell.syntax import assigned, joined, parsed, text_of
+from translate.shell.syntax import assigned, joined, parsed, text_of, words_behind_redirections
 from translate.shell.values import (
     Left,
     Outcome,
@@ -59,6 +59,7 @@ class Interpreter(Redirections):
     program_line: int = 0
     depth: int = 0
     loops: int = 0
+    substitution: Outcome = field(default_factory=Outcome)  # of the command whose output was taken last
     undecided: list[str] = field(default_factory=list)
     unset: dict[str, None] = field(default_factory=dict)  # variables that tests take as empty, as nobody says them
     left: list[Left] = field(default_factory=list)
@@ -102,19 +103,20 @@ class Interpreter(Redirections):
     def output_of(self, command: str) -> str | None:
         """The same with them."""
         if match := re.fullmatch(r"\s*(?:<|cat\s)\s*(\S+)\s*", command):
-            text = self.state.file(self.expansion.one_word(match[1]))
-            return text
+            self.substitution = Outcome()
+            return self.state.file(self.expansion.one_word(match[1]))
         before, outer, self.output = self.state, self.output, []
         self.state = self.state.copy()
         lines: list[str | None] = [None]
+        outcome = Outcome(None)
         try:
-            self._apart(lambda: self.run_text(command))
+            outcome = self._apart(lambda: self.run_text(command))
             lines = self.output
         except UserError as error:
             if error.code == "endless-script":
                 raise
         finally:
-            self.state, self.output = before, outer
+            self.state, self.output, self.substitution = before, outer, Outcome(outcome.status)
         return None if None in lines else "".join(line or "" for line in lines)
 
     def line(self, node: Node) -> int:
@@ -149,7 +151,7 @@ class Interpreter(Redirections):
 
     def _run_compound_statement(self, node: Node) -> Outcome:
         number = self.expansion.number(text_of(node)[2:-2])  # ((…)): braces were followed before
-        self.undecided = re.findall(r"[A-Za-z_]\w*", text_of(node)) if number is None else []
+        self.undecided = self.expansion.unknown_operands(text_of(node)[2:-2]) if number is None else []
         return Outcome(None if number is None else number != 0)
 
     def _run_subshell(self, node: Node) -> Outcome:
@@ -237,11 +239,16 @@ class Interpreter(Redirections):
         return self.forked(ways, node) if is_here is None else ways[not is_here]()
 
     def _run_variable_assignments(self, node: Node) -> Outcome:
-        return self.run_all(node.named_children)
+        """Follow assignments, which succeed as the last command does whose output they take."""
+        self.substitution = Outcome()
+        for child in node.named_children:
+            self.assign(text_of(child))
+        return self.substitution
 
     def _run_variable_assignment(self, node: Node) -> Outcome:
+        self.substitution = Outcome()
         self.assign(text_of(node))
-        return Outcome()
+        return self.substitution
 
     def assign(self, text: str, is_map: bool = False) -> str:
         """Follow an assignment; returns its name."""
@@ -251,8 +258,9 @@ class Interpreter(Redirections):
         """Values are expanded before the first is assigned, except arrays, which bash makes in turn."""
         options = [text_of(child) for child in node.children if re.match(r"[-+]\w", text_of(child))]
         kind, later = node.children[0].type, list[tuple[Node, str]]()
-        if self.output is not None and (len(node.children) == 1 or any("p" in option for option in options)):
-            self.output.append(None)  # it prints what is declared
+        prints = any("p" in option for option in options)
+        if self.output is not None and (len(node.children) == 1 or prints):
+            self.output.append(None)
         for child in node.named_children:
             written = text_of(child)
             if re.match(r"[^=]*=\(", written):
@@ -261,7 +269,7 @@ class Interpreter(Redirections):
                 later += [(child, self._with_value(one)) for one in with_braces(written)]
         for child, text in later:
             self._declare(kind, options, child, text)
-        return Outcome()
+        return Outcome(not prints or all(self.state.value(name) is not None for _, name in later if name[:1] != "-"))
 
     def _declare(self, command: str, signs: list[str], node: Node, text: str) -> None:
         options = "".join(sign for sign in signs if sign.startswith("-"))
@@ -330,7 +338,7 @@ class Interpreter(Redirections):
         received = self.standard_input
         for child in herestrings:
             self.standard_input = self.herestring(child)
-        written = joined(argument_nodes)
+        written = [*joined(argument_nodes), *words_behind_redirections(node)]
         programs.refuse_alias(self, "".join(written[:1]), self.line(node))
         arguments = [field for word in written for field in self._fields(word)]
         for child in prefix:
@@ -363,10 +371,9 @@ class Interpreter(Redirections):
 
     def run_program(self, arguments: list[str], line: int) -> Outcome:
         """Follow a program, a function, or a command of the shell."""
-        self.program_line = line
-        timed = arguments[1 + (arguments[1:2] == ["-p"]) :] if arguments[0] == "time" else []
-        if timed and timed[0] in self.state.functions:  # unlike programs that start others, it is a word of the shell
-            arguments = timed
+        self.program_line, self.undecided = line, []
+        if arguments[0] == "time":  # unlike programs that start others, it is a word of the shell
+            arguments = arguments[1 + (arguments[1:2] == ["-p"]) :] or ["true"]
         if arguments[0] in self.state.functions:
             return self.run_function(arguments)
         built_in = programs.BUILT_IN.get(as_written(arguments[0]).rpartition("/")[2])
@@ -385,7 +392,6 @@ class Interpreter(Redirections):
             if not self.state.ended:  # else it is in the place of the same one, after which the script ended
                 self.calls.append(call)
             return Outcome()
-        self.undecided = []
         return followed_within(self, arguments) or Outcome(None)
 
     def environment(self) -> dict[str, str]:

@@ -92,6 +92,22 @@ def _cat(shell: Shell, arguments: list[str]) -> Outcome:
     return Outcome()
 
 
+def _grep(shell: Shell, arguments: list[str]) -> Outcome:
+    """`grep`, with a text for its pattern, in what is known."""
+    letters = "".join(word[1:] for word in arguments[1:] if word.startswith("-"))
+    pattern, *files = [word for word in arguments[1:] if not word.startswith("-")] or [""]
+    text = shell.state.file(files[0]) if files else shell.standard_input
+    if text is None or is_unknown(text) or len(files) > 1 or not re.fullmatch(r"[\w ,:/=-]+", pattern):
+        return _writes(shell, arguments)
+    if not set(letters) <= set("qiEFv"):
+        return _writes(shell, arguments)
+    matches = re.compile(re.escape(pattern), re.IGNORECASE * ("i" in letters)).search
+    lines = [line for line in text.splitlines() if bool(matches(line)) != ("v" in letters)]
+    if shell.output is not None and "q" not in letters:
+        shell.output.append("".join(f"{line}\n" for line in lines))
+    return Outcome(bool(lines))
+
+
 def _computed(text_of: Callable[[list[str]], str | None]) -> Callable[[Shell, list[str]], Outcome]:
     """A program whose output is plain arithmetic on its words."""
 
@@ -262,8 +278,7 @@ def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
     rest = arguments[1:]
     while rest and rest[0].startswith("-"):
         if re.match("-p?[vV]", rest[0]):  # says where the command is
-            _writes(shell, arguments)
-            return Outcome(None)
+            return _writes(shell, arguments)
         rest = rest[1:]
     if not rest:
         return Outcome()
@@ -378,10 +393,10 @@ def _succeeds(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _writes(shell: Shell, arguments: list[str]) -> Outcome:
-    """A program whose output only running would tell."""
+    """A program whose output and success only running would tell."""
     if shell.output is not None:
         shell.output.append(None)
-    return Outcome()
+    return Outcome(None)
 
 
 def _fails(shell: Shell, arguments: list[str]) -> Outcome:
@@ -389,8 +404,8 @@ def _fails(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
-    "echo": _echo, "printf": _printf, "cat": _cat, "seq": _computed(_sequence), "basename": _computed(_base_name),
-    "expr": _computed(_expression),
+    "echo": _echo, "printf": _printf, "cat": _cat, "grep": _grep, "seq": _computed(_sequence),
+    "basename": _computed(_base_name), "expr": _computed(_expression),
     "dirname": _computed(_folder_name), "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
     "shift": _shift, "getopts": _get_options, "let": _let, "shopt": _shopt, "eval": _evaluate, "test": _test,
     "alias": _alias, "unalias": _unalias,
@@ -403,7 +418,7 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
         _succeeds,
     ),
     **dict.fromkeys(
-        ("ls", "tail", "head", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "grep",
+        ("ls", "tail", "head", "pip", "pip3", "git", "pwd", "date", "hostname", "tee",
          "module", "ulimit", "umask", "pushd", "popd", "hash"),
         _writes,
     ),

@@ -107,13 +107,21 @@ def assigned(node: Node) -> str:
 
 def redirect_target(node: Node) -> str:
     """The word that a redirection goes to."""
-    return joined(
-        [
-            child
-            for child in node.children
-            if child.type not in ("<", ">", ">>", ">|", "file_descriptor", ">&", "&>", "&>>")
-        ]
-    )[0]
+    return _redirected_words(node)[0]
+
+
+def words_behind_redirections(command: Node) -> list[str]:
+    """Those of a command that stand behind its redirections, to which the grammar takes them."""
+    statement = command.parent
+    if statement is None or statement.type != "redirected_statement":
+        return []
+    redirections = [child for child in statement.children if child.type == "file_redirect"]
+    return [word for one in redirections for word in _redirected_words(one)[1:]]
+
+
+def _redirected_words(node: Node) -> list[str]:
+    signs = ("<", ">", ">>", ">|", "file_descriptor", ">&", "&>", "&>>")
+    return joined([child for child in node.children if child.type not in signs])
 
 
 def case(item: Node) -> tuple[list[str], list[Node]]:

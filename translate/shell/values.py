@@ -26,6 +26,7 @@ BEGIN, END, NAMED = "\ue000", "\ue001", "\ue002"
 _MARKED = re.compile(f"{BEGIN}([^{BEGIN}{END}{NAMED}]*)(?:{NAMED}(\\w*))?{END}")
 _SUBSTITUTION = re.compile(f"({BEGIN}(?:\\$\\([^(]|`)[^{BEGIN}{END}{NAMED}]*){END}")
 _NAME = re.compile(r"\$\{?[#!]?([A-Za-z_]\w*|\d+)")
+_QUOTES = re.compile(r"""\\.|"(?:[^"\\]|\\.)*"|'[^']*'""", re.DOTALL)
 WHITESPACE = " \t\n"
 MOST_CHARACTERS = 1_000_000  # of one variable; what doubles in a loop fills any memory
 
@@ -52,8 +53,15 @@ def unknown_parts(value: str) -> list[str]:
 
 def unknown_names(value: str) -> list[str]:
     """The variables that its unknown parts depend on, each once, in order."""
-    parts = [[match[2]] if match[2] else _NAME.findall(match[1]) for match in _MARKED.finditer(value)]
+    parts = [
+        [match[2]] if match[2] else _NAME.findall(_QUOTES.sub(_without_single, match[1]))
+        for match in _MARKED.finditer(value)
+    ]
     return list(dict.fromkeys(name for names in parts for name in names))
+
+
+def _without_single(match: re.Match[str]) -> str:
+    return "" if match[0].startswith("'") else match[0]
 
 
 def pieces(value: str) -> list[str]:
