@@ -63,6 +63,7 @@ class ScriptCommand:
     arguments: list[str]  # after it
     program: str = ""  # the module or script
     environment: dict[str, str] = field(default_factory=dict)  # variables that were set for it
+    files: Mapping[str, str] = field(default_factory=dict)  # texts of those that it names and the script has written
     left_open: Sequence[str] = ()  # what the script does not decide of the arguments, as a shell writes it
 
 

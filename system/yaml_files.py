@@ -92,15 +92,19 @@ def display_path(file: Path) -> str:
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML mapping; raises UserError with the line of a syntax error. The same text is parsed once per process."""
     try:
-        content = read_yaml_text(file.read_text(encoding="utf-8"), display_path(file))
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UserError(f"{display_path(file)} does not exist", code="missing-file", path=str(file)) from None
     except UnicodeDecodeError:
         raise UserError(f"{display_path(file)} is not UTF-8 text; save it as UTF-8", code="not-utf8") from None
+    return mapping_of_text(text, display_path(file))
+
+
+def mapping_of_text(text: str, label: str) -> dict[str, Any]:
+    """The mapping that a YAML text holds; see read_yaml_text."""
+    content = read_yaml_text(text, label)
     if not isinstance(content, dict):
-        raise UserError(
-            f"{display_path(file)} should hold keys and values, but holds {type(content).__name__}", code="invalid-yaml"
-        )
+        raise UserError(f"{label} should hold keys and values, but holds {type(content).__name__}", code="invalid-yaml")
     return content
 
 

@@ -81,7 +81,8 @@ def framework_of_text(text: str) -> str:
     entries = {name: command_parser.load(name).entry for name in framework_names()}
     for before, word in words_in_pairs(text):
         for name, entry in entries.items():
-            if starts_training(entry, before, word):
+            is_pattern = not before and "." not in word  # of `case`: no program has a training's bare name
+            if not is_pattern and starts_training(entry, before, word):
                 return name
     sentence = "the text starts no training of a framework: say with --from whose it is"
     raise no_training(sentence, "framework-not-recognised", text)

@@ -140,11 +140,13 @@ def _script_command(call: Call) -> ScriptCommand:
     arguments = [as_written(word) for word in call.arguments]
     exported = {name: as_written(value) for name, value in call.environment.items()}
     before, program, after = arguments[: call.start], arguments[call.start], arguments[call.start + 1 :]
-    return ScriptCommand(before, after, program, exported, _left_open(call))
+    files = {as_written(name): as_written(text) for name, text in call.files.items()}
+    return ScriptCommand(before, after, program, exported, files, _left_open(call))
 
 
 def _left_open(call: Call) -> list[str]:
     texts = [*call.arguments[: call.start], *call.arguments[call.start + 1 :], *call.environment.values()]
+    texts += call.files.values()
     parts = [[*(f"${name}" for name in unknown_names(text)), *unknown_parts(text)] for text in texts]
     return list(dict.fromkeys(part for of_text in parts for part in of_text if not part.startswith(("${", "$(("))))
 

@@ -18,7 +18,6 @@ from frameworks.trl import command as trl
 from frameworks.trl.launchers import OF_ACCELERATE, OF_LAUNCHER, PROCESSES
 from frameworks.trl.typed_values import Option
 from system.errors import UserError
-from system.yaml_files import read_yaml
 
 YAML = (".yaml", ".yml")
 PEFT_LAYERS = ["q_proj", "v_proj"]  # what PEFT takes for Llama, Qwen2 and Qwen3 where nothing is stated
@@ -80,7 +79,7 @@ class TRLCommandParser(command_parser.CommandParser):
         file = next((texts[0] for name, texts in options if name == "config" and texts), None)
         if not file and leading and leading[0].endswith(YAML) and launchers.program(command.launcher) != "trl":
             file = leading.pop(0)
-        content = read_yaml(launchers.find_file(file, folder)) if file else {}
+        content = launchers.configuration(file, command.files, folder) if file else {}
         settings = self._settings(content, [option for option in options if option[0] != "config"], command, folder)
         return settings | ({"argument": " ".join(leading)} if leading else {})
 
@@ -111,7 +110,7 @@ class TRLCommandParser(command_parser.CommandParser):
         own |= typed_values.settings_of_options(options, self.kinds)
         return {
             **{EXPORTED + name: value for name, value in exported.items()},
-            **launchers.settings_of_launcher(command.launcher, handed_on, environment, folder),
+            **launchers.settings_of_launcher(command.launcher, handed_on, environment, command.files, folder),
             **{name: value for name, value in own.items() if not is_handed_on(name)},
         }
 

@@ -19,7 +19,7 @@ from frameworks.command_parser import set_options
 from frameworks.command_settings import option_in_words
 from frameworks.trl.typed_values import OPEN, Option, options_of
 from system.errors import UserError
-from system.yaml_files import read_yaml
+from system.yaml_files import mapping_of_text, read_yaml
 
 OF_ACCELERATE, OF_LAUNCHER = "accelerate.", "launcher."
 OF_FILE = f"{OF_ACCELERATE}config_file."
@@ -49,7 +49,11 @@ def program(launcher: Sequence[str]) -> str:
 
 
 def settings_of_launcher(
-    launcher: Sequence[str], handed_on: Iterable[Option], environment: Mapping[str, str], folder: Path
+    launcher: Sequence[str],
+    handed_on: Iterable[Option],
+    environment: Mapping[str, str],
+    written: Mapping[str, str],
+    folder: Path,
 ) -> dict[str, Any]:
     """What starts the processes, as settings.
 
@@ -57,7 +61,8 @@ def settings_of_launcher(
         launcher: the words before the training's module or script.
         handed_on: options after it that `trl` hands on to accelerate.
         environment: variables that are set for the command.
-        folder: where configuration files are searched.
+        written: files that the script writes.
+        folder: where other configuration files are searched.
 
     Raises:
         UserError: there is no such configuration file.
@@ -65,7 +70,7 @@ def settings_of_launcher(
     reader, before, own = _split(launcher)
     options = _two_in_one({name: _last(name, value) for name, value in _joined([*own, *handed_on]).items()})
     launched, rest = _in_words_of_accelerate(reader, options)
-    content = _configuration(launched, folder)
+    content = _of_accelerate(launched, written, folder)
     launched = _layout(content) | launched
     count = _processes(reader, options | launched, environment)
     if content.get("distributed_type") == "NO" and not any(name in launched for name in DISTRIBUTED):
@@ -99,10 +104,21 @@ def is_of_the_machine(count: Any) -> bool:
     return _is_open(count) or (isinstance(count, int) and count < 1)
 
 
-def find_file(name: str, folder: Path) -> Path:
-    """A file that a command names, from here or from the script's folder or one above it; raises UserError."""
+def configuration(name: str, written: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    """What is in a YAML file that a command names.
+
+    Args:
+        name: of the file.
+        written: files that the script writes.
+        folder: of the script; other files are searched here, and from it or a folder above it.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    if name in written:
+        return mapping_of_text(written[name], name)
     if file := _file_of(name, folder):
-        return file
+        return read_yaml(file)
     if variables := re.findall(r"\$\{?(\w+)", name):
         sentence = f"the command names {name}, of which the text does not say all; add {set_options(variables)}"
         raise UserError(sentence, code="unknown-settings", variables=variables)
@@ -184,13 +200,13 @@ def _in_words_of_accelerate(reader: str, options: Mapping[str, Any]) -> tuple[di
     return launched, {name: value for name, value in options.items() if name not in counterparts and name != counted}
 
 
-def _configuration(launched: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def _of_accelerate(launched: Mapping[str, Any], written: Mapping[str, str], folder: Path) -> dict[str, Any]:
     """What the configuration file of accelerate says that a command names."""
     name = str(launched.get(OF_TRL, launched.get("config_file", "")))
     packaged: dict[str, Any] = _tables()["packaged"] if OF_TRL in launched else {}
     if not name or (name in packaged and not _file_of(name, folder)):
         return dict(packaged.get(name, {}))
-    return read_yaml(find_file(name, folder))
+    return configuration(name, written, folder)
 
 
 def _layout(content: Mapping[str, Any]) -> dict[str, Any]:

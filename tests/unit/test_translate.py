@@ -231,6 +231,8 @@ def test_the_framework_is_known_by_what_the_text_starts(source: str) -> None:
     others = [command_parser.load(other).command for other in FRAMEWORKS if other != source]
     lines = [*(f"# {other}" for other in others), "NAME=runs/grpo", 'KIND="grpo"', f"bash -c '{start}'", *others]
     assert framework_of_text(start) == framework_of_text("\n".join(lines)) == source
+    patterns = "case $1 in\n  grpo) A=1 ;; grpo) A=2;;\n  (grpo)\n  grpo|trl) ;;\nesac"
+    assert framework_of_text(f"{patterns}\n{start}") == framework_of_text(f"(cd x && {start})") == source
     with refused("framework-not-recognised"):
         framework_of_text("learning_rate: 1e-6")
     for other, name in (

@@ -360,3 +360,23 @@ def test_a_word_before_the_options_is_listed(start: str, word: str) -> None:
     for target in (*OTHERS, "trl"):
         assert f"argument={word}: " in listed(page(f"{start} '{word}' {OPTIONS}", target), "Not known")
     assert f"# Not in a run file: argument={word}" in page(f"{start} '{word}' {OPTIONS}", "run-file")
+
+
+@pytest.mark.parametrize(
+    "start", ["trl grpo --config", "accelerate launch grpo.py --config", "accelerate launch grpo.py"]
+)
+@pytest.mark.parametrize("name", ["g.yaml", "./runs/../g.yaml", "g_$RUN.yaml"])
+def test_configurations_that_the_script_writes_are_read(start: str, name: str) -> None:
+    script = (
+        "N=4\ncat > a.yaml <<EOF\nnum_processes: $N\nEOF\nLR=2e-6\n"
+        f'cat > "{name}" <<EOF\nlearning_rate: $LR\nseed: 7\nEOF\n'
+        f'N=2; {start.replace("launch", "launch --config_file=a.yaml")} "{name}" --seed 8 --run_name ${{RUN}}'
+    )
+    read = settings_of_text(TRL, script, Path(), {}, None)
+    assert (read["learning_rate"], read["seed"]) == (2e-6, 8)
+    assert read.get("accelerate.num_processes") == (4 if "launch" in start else None)
+
+
+def test_what_a_written_configuration_leaves_open_is_said() -> None:
+    script = "cat > g.yaml <<EOF\noutput_dir: $WHERE\nseed: 7\nEOF\ntrl grpo --config g.yaml"
+    assert settings_of_text(TRL, script, Path(), {}, None).left_open == ["$WHERE"]

@@ -24,6 +24,7 @@ class Call:
     environment: dict[str, str]  # exported before it, or set for it
     line: int = field(compare=False)
     missing: list[str] = field(compare=False)  # variables that its settings depend on and nobody says
+    files: dict[str, str] = field(default_factory=dict)  # texts of those that it names and the script has written
 
 
 class Branches(Shell):

@@ -291,7 +291,7 @@ class Expansion:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
         if value is None and not (match[2] and self._is_whole(match[1], match[2])):
-            return unknown(written)
+            return unknown(written, match[1] if re.match(":?[?]", rest) else "")  # what it says then decides nothing
         return self._changed(value or "", rest, written) if rest else value or ""
 
     def _is_whole(self, name: str, subscript: str) -> bool:

@@ -385,7 +385,7 @@ class Interpreter(Redirections):
             self.output.append(None)
         if (start := self.training_word(arguments)) is not None:
             missing = self.deciding(_names_of_settings(arguments[start + 1 :]))
-            call = Call(arguments, start, self.environment(), line, missing)
+            call = Call(arguments, start, self.environment(), line, missing, self._named_files(arguments))
             for ended in self.state.ended:
                 if call not in ended.calls:
                     raise not_decided(ended.names, ended.line)
@@ -393,6 +393,11 @@ class Interpreter(Redirections):
                 self.calls.append(call)
             return Outcome()
         return followed_within(self, arguments) or Outcome(None)
+
+    def _named_files(self, arguments: list[str]) -> dict[str, str]:
+        """By name, the texts of files that words name, alone or behind an equals sign, and the script has written."""
+        names = [name for word in arguments for name in (word, word.partition("=")[2])]
+        return {name: text for name in names if (text := self.state.file(name)) is not None}
 
     def environment(self) -> dict[str, str]:
         """The exported variables, in the order in which the script names them."""
