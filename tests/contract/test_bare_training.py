@@ -11,6 +11,7 @@ import pytest
 from contracts.run_file import framework_names
 from tests import needs
 from tests.contract import tiny_project
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [pytest.mark.contract, pytest.mark.long]
 
@@ -25,7 +26,7 @@ def test_two_steps_by_the_framework_s_own_command(tmp_path: Path, framework: str
     command = tiny_project.command(
         project, "bare", "--problems", "problems.parquet", "--output", "bare.json", framework=framework
     )
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=WORKFLOW_LIMIT)
     assert done.returncode == 0, done.stderr
     measured = json.loads((project / "bare.json").read_text())
     assert 0 < sum(measured["parts"].values()) < measured["seconds"]

@@ -18,7 +18,7 @@ from eval import sample_journal
 from tests import needs
 from tests.contract.tiny_model import copy_model
 from tests.user_errors import printed_code
-from tests.waiting import wait_until
+from tests.waiting import WORKFLOW_LIMIT, wait_until
 from tests.warm_python import warm_python
 
 ROOT = Path(__file__).parents[2]
@@ -256,7 +256,9 @@ def test_an_engine_that_cannot_start_is_an_error_and_not_a_stall(project, tmp_pa
     config = json.loads((tmp_path / "model-0/config.json").read_text())
     (tmp_path / "model-0/config.json").write_text(json.dumps({**config, "hidden_size": 96}))
     arguments = command(tmp_path, tmp_path / "work", tmp_path / "out")
-    done = subprocess.run(arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        arguments, cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=WORKFLOW_LIMIT
+    )
     assert done.returncode == 1
     assert printed_code(done.stderr) == "generation-failed"
 

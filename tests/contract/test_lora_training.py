@@ -13,6 +13,7 @@ from contracts.run_file import ROOT
 from system import json_lines
 from tests import needs
 from tests.contract import tiny_project
+from tests.waiting import WORKFLOW_LIMIT
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -50,7 +51,7 @@ def trained(folder: Path, framework: str) -> tuple[Path, Path]:
         lora=LORA,
     )
     training = tiny_project.train(project, framework=framework)
-    output, _ = training.communicate(timeout=600)
+    output, _ = training.communicate(timeout=WORKFLOW_LIMIT)
     assert training.returncode == 0, output
     export = tiny_project.command(project, "export", "--step", "2", "--output", "exported", framework=framework)
     subprocess.run(export, cwd=project, check=True)

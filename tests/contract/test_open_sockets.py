@@ -13,6 +13,7 @@ from contracts.run_file import ROOT
 from envs.build import python
 from frameworks import loopback
 from tests import needs
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
 # Each of two processes joins the group, as accelerate does; the first lists what both and their launcher listen on.
@@ -40,7 +41,9 @@ def test_torch_listens_on_loopback_only(tmp_path: Path, guarded: bool) -> None:
     command = [python("trl"), "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"]
     command += ["--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", tmp_path / "trains.py"]
     settings = os.environ | {"OMP_NUM_THREADS": "1"} | (loopback.environment(tmp_path) if guarded else {})
-    done = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False, timeout=WORKFLOW_LIMIT
+    )
     assert done.returncode == 0, done.stderr
     places = [line.split()[1] for line in done.stdout.split("\n") if line.startswith("LISTENS")]
     assert len(places) >= 3

@@ -23,12 +23,11 @@ from envs.build import python
 from tasks.arithmetic import problems as arithmetic
 from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_model, tiny_project
-from tests.waiting import wait_until
+from tests.waiting import WORKFLOW_LIMIT, wait_until
 from tests.warm_python import warm_python
 
 PYTHON = python("openrlhf")
 STEPS, PROMPTS, SAMPLES = 3, 4, 4
-PATIENCE_S = 400
 pytestmark = [
     pytest.mark.contract,
     pytest.mark.slow,
@@ -107,7 +106,7 @@ class OpenRLHFProject:
     def finish(self) -> tuple[int, str, str]:
         process = self.start()
         try:
-            output, errors = process.communicate(timeout=PATIENCE_S)
+            output, errors = process.communicate(timeout=WORKFLOW_LIMIT)
         finally:
             process.kill()
         return process.returncode, output, errors
@@ -173,7 +172,7 @@ def _saved_second_step(project: OpenRLHFProject, watch: open_sockets.Watch) -> s
 
 
 def _ended(project: OpenRLHFProject, process: subprocess.Popen[str], watch: open_sockets.Watch) -> Trained:
-    output, errors = process.communicate(timeout=PATIENCE_S)
+    output, errors = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0, errors
     return Trained(project, output, json.loads(output.strip().split("\n")[-1]), watch)
 

@@ -15,6 +15,7 @@ import pytest
 from contracts import tables
 from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
+from tests.waiting import WORKFLOW_LIMIT
 from tests.warm_python import warm_python
 
 STEPS, UPDATES = 6, 2
@@ -55,7 +56,7 @@ def ended(project: Path, watch: open_sockets.Watch) -> list[Path]:
         time.sleep(0.02)
     training.send_signal(signal.SIGTERM)
     waiting.unlink()
-    output, _ = training.communicate(timeout=300)
+    output, _ = training.communicate(timeout=WORKFLOW_LIMIT)
     assert training.returncode == 128 + signal.SIGTERM, output
     return sorted((project / tiny_project.WORK / "native").glob("checkpoint-*"))
 
@@ -70,7 +71,7 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
     step, odd = divmod(int(ended[0].name.rpartition("-")[2]), UPDATES)
     assert 2 <= step < STEPS and not odd  # a step makes two updates
     training = train(project)
-    output, _ = training.communicate(timeout=300)
+    output, _ = training.communicate(timeout=WORKFLOW_LIMIT)
     assert training.returncode == 0 and f"resuming from step {step}" in output, output
     rows = tables.read(project / "log.parquet", tables.TRAINING_LOG).to_pylist()
     assert [row["step"] for row in rows] == list(range(1, STEPS + 1))

@@ -20,7 +20,7 @@ from envs.build import python
 from system import json_lines
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
 from tests.contract.tiny_project import FAIL_FILE, SAVED, STEPS, WAIT_FILE, WORK
-from tests.waiting import wait_until
+from tests.waiting import WORKFLOW_LIMIT, wait_until
 from tests.warm_python import warm_python
 
 pytestmark = [pytest.mark.contract, pytest.mark.slow]
@@ -52,7 +52,7 @@ def train(folder: Path, killed: bool) -> Trained:
     if killed:
         wait_until(lambda: not tiny_project.processes(folder))
         training = tiny_project.train(folder)
-    output, _ = training.communicate(timeout=600)
+    output, _ = training.communicate(timeout=WORKFLOW_LIMIT)
     assert training.returncode == 0, output
     return Trained(folder, output, watch)
 
@@ -175,7 +175,7 @@ def test_a_reward_that_fails_ends_the_training(trainings: Callable[[str], Traine
     folder = trainings("undisturbed").folder
     failing = tiny_project.after_steps(folder / FAIL_FILE, 1)
     training = tiny_project.train(folder, work="again")
-    printed, _ = training.communicate(timeout=600)
+    printed, _ = training.communicate(timeout=WORKFLOW_LIMIT)
     failing.unlink()
     assert training.returncode == 1 and "resuming" not in printed
     assert "a reward function failed: RuntimeError: the reward is broken" in printed.splitlines()[-1]

@@ -22,10 +22,10 @@ from pathlib import Path
 import psutil
 
 from tests.slurm import accounting
+from tests.waiting import LIMIT
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "squeue", "sinfo", "scontrol")
 INSTALL = "apt-get install -y --no-install-recommends slurmctld slurmd slurm-client munge"
-PATIENCE_SECONDS = 180.0
 # Lines of a Snakefile. The plugin looks ten seconds later each time that no job has ended; here always after two.
 POLLING = """
 import snakemake_executor_plugin_slurm
@@ -95,9 +95,7 @@ class Cluster:
 
     def run(self, *command: str, check: bool = True) -> str:
         """Standard output of one of Slurm's commands."""
-        done = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
-        )
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT)
         assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.logs())
         return done.stdout
 
@@ -108,7 +106,7 @@ class Cluster:
 
     def wait_for(self, what: str, condition: object) -> None:
         """Wait until a function without arguments returns something true."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + LIMIT
         while not condition():  # type: ignore[operator]
             assert time.monotonic() < deadline, (what, self.logs())
             time.sleep(0.2)

@@ -20,6 +20,7 @@ from contracts.run_file import ROOT
 from tests import needs
 from tests.slurm import accounting, daemons
 from tests.slurm.small_workflow import start, tries
+from tests.waiting import WORKFLOW_LIMIT
 from tests.workflow import miniature
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.slurm_long, pytest.mark.usefixtures("slurm")]
@@ -73,7 +74,9 @@ def test_thirty_jobs_where_three_may_be_submitted(
         if not is_known:  # then sbatch refuses, and is given again
             sacctmgr.write_text("#!/bin/sh\nexit 1\n")
             sacctmgr.chmod(0o755)
-        output, _ = (process := start(running, tmp_path, 30, "true", str(sacctmgr.parent))).communicate(timeout=400)
+        output, _ = (process := start(running, tmp_path, 30, "true", str(sacctmgr.parent))).communicate(
+            timeout=WORKFLOW_LIMIT
+        )
     finally:
         running.run(*manage, "modify", "user", USER, "set", "maxsubmitjobs=-1")
     assert process.returncode == 0 and tries(tmp_path) == [1] * 30, output

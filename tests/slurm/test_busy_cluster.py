@@ -13,6 +13,7 @@ import pytest
 
 from tests.slurm import daemons
 from tests.slurm.small_workflow import flaky_sbatch, start, tries
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow, pytest.mark.usefixtures("slurm")]
 
@@ -26,7 +27,7 @@ def running() -> Iterator[daemons.Cluster]:
 def test_a_refused_sbatch_costs_no_job_and_makes_none_twice(running: daemons.Cluster, tmp_path: Path) -> None:
     path, _ = flaky_sbatch(running, tmp_path, plan=(2, 4))
     process = start(running, tmp_path, 5, "sleep 1", path)
-    output, _ = process.communicate(timeout=400)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0, output
     assert tries(tmp_path) == [1] * 5, output
     assert output.count("Slurm takes no job just now") == 2, output
@@ -41,7 +42,7 @@ def test_jobs_that_ended_and_were_forgotten_while_snakemake_slept(
     process.send_signal(signal.SIGSTOP)
     running.wait_for("the end of the jobs", lambda: not running.jobs())
     process.send_signal(signal.SIGCONT)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == (1 if status else 0), output
     assert tries(tmp_path) == [1, 1] and len([*(tmp_path / "made").glob("*")]) == (0 if status else 2)
 
@@ -53,7 +54,7 @@ def test_a_controller_that_is_away_for_a_while(running: daemons.Cluster, tmp_pat
     running.stop("slurmctld", signal.SIGKILL)
     time.sleep(seconds)
     running.start_controller()
-    output, _ = process.communicate(timeout=200)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0 and tries(tmp_path) == [1, 1], output
 
 
@@ -84,7 +85,7 @@ def test_a_queue_that_fails_or_is_slow_loses_no_job(running: daemons.Cluster, tm
     (tmp_path / "go").touch()
     running.wait_for("the end of the jobs", lambda: not live(running))
     moods.write_text("well")
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0 and tries(tmp_path) == [1, 1], output
     assert output.count("squeue does not answer") == output.count("squeue answers again") == 1, output
 
@@ -98,7 +99,7 @@ def test_a_job_that_the_site_requeues_is_waited_for(running: daemons.Cluster, tm
     (tmp_path / "go").touch()
     running.wait_for("the requeued job", lambda: running.jobs()[requeued] == "PENDING")
     running.run("scontrol", "update", f"jobid={requeued}", "starttime=now")  # else Slurm waits for two minutes
-    output, _ = process.communicate(timeout=150)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0 and tries(tmp_path) == [1, 2] and "Trying to restart" not in output, output
 
 
@@ -124,7 +125,7 @@ def test_jobs_of_a_closed_terminal_are_picked_up(
     process = start(running, tmp_path, count, command)
     running.wait_for("the jobs", lambda: len(live(running)) == count and len(tries(tmp_path)) == min(count, 8))
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     first = live(running)
     (tmp_path / "settled").unlink()
     (tmp_path / f"go-{next(iter(tmp_path.glob('tries-*'))).name.removeprefix('tries-')}").touch()
@@ -132,7 +133,7 @@ def test_jobs_of_a_closed_terminal_are_picked_up(
     second = start(running, tmp_path, count, command)
     running.wait_for("the second Snakemake", (tmp_path / "settled").exists)
     (tmp_path / "go").touch()
-    output, _ = second.communicate(timeout=150)
+    output, _ = second.communicate(timeout=WORKFLOW_LIMIT)
     assert second.returncode == 0 and tries(tmp_path) == [1] * count, output
     picked_up = numbers("Picked up", output)  # what has ended meanwhile needs nobody
     assert len(picked_up) == count - 1 and set(picked_up) < set(first), output
@@ -143,8 +144,8 @@ def test_jobs_of_another_command_are_cancelled(running: daemons.Cluster, tmp_pat
     process = start(running, tmp_path, 2, "sleep 600")
     running.wait_for("the jobs", lambda: len(tries(tmp_path)) == 2)
     process.kill()
-    process.communicate(timeout=60)
-    output, _ = start(running, tmp_path, 2, "sleep 1").communicate(timeout=150)
+    process.communicate(timeout=WORKFLOW_LIMIT)
+    output, _ = start(running, tmp_path, 2, "sleep 1").communicate(timeout=WORKFLOW_LIMIT)
     assert len(numbers("Cancelled", output)) == 2 and tries(tmp_path) == [2, 2], output
 
 
@@ -156,7 +157,7 @@ def test_ctrl_c_cancels_the_jobs(running: daemons.Cluster, tmp_path: Path, times
     for _ in range(times):
         process.send_signal(signal.SIGINT)
         time.sleep(0.5)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode, output
     running.wait_for("the end of the jobs", lambda: not live(running))
 
@@ -166,5 +167,5 @@ def test_more_jobs_than_the_controller_takes(tmp_path: Path) -> None:
     """A limit that nobody can ask for beforehand: MaxJobCount counts the jobs of all users."""
     lines = "MaxJobCount=4\nMinJobAge=2\nPartitionName=all Nodes=ALL Default=YES"
     with daemons.cluster(1, cpus=4, extra=lines) as cluster:
-        output, _ = (process := start(cluster, tmp_path, 12, "sleep 1")).communicate(timeout=400)
+        output, _ = (process := start(cluster, tmp_path, 12, "sleep 1")).communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0 and tries(tmp_path) == [1] * 12, output

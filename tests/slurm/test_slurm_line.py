@@ -83,7 +83,7 @@ def start(project: Path, cluster: daemons.Cluster, *targets: str, **config: str)
 
 def snakemake(project: Path, cluster: daemons.Cluster, *targets: str, **config: str) -> tuple[int, str]:
     process = start(project, cluster, *targets, **config)
-    output, _ = process.communicate(timeout=1800)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     return process.returncode, output
 
 
@@ -130,7 +130,7 @@ def test_preflight_then_the_run_cancelled_in_training(project: Path, running: da
     checkpoint = f"work/{RUN}/stage-1-*/native/checkpoint-3/trainer_state.json"
     wait_for(process, "a checkpoint", lambda: holds(project, checkpoint, "global_step"))
     running.run("scancel", *running_jobs(running))
-    output, _ = process.communicate(timeout=300)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode != 0 and "CANCELLED" in output and "Trying to restart" not in output, output
     lines = (rf"train {miniature.RUN}/seed-0 stage 1: submitted$", r"problems train \w+: started$", "SLURM jobid")
     assert all(re.search(line, output, re.MULTILINE) for line in lines), output
@@ -163,7 +163,7 @@ def test_ctrl_c_cancels_and_says_so(project: Path, running: daemons.Cluster, tim
     for _ in range(times):
         process.send_signal(signal.SIGINT)
         time.sleep(1)
-    output, _ = process.communicate(timeout=300)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == interrupt.INTERRUPTED and "This continues: " in output, output
     assert all(text in output for text in interrupt.ON_A_CLUSTER[:times])
     running.wait_for("the end of what was cancelled", lambda: not running_jobs(running))
@@ -209,7 +209,7 @@ def test_the_whole_line_with_refusals_and_a_controller_that_restarts(
     time.sleep(5)
     assert process.poll() is None
     running.start_controller()
-    output, _ = process.communicate(timeout=1800)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0, output
     scores = tables.read(project / f"results/{RUN}/scores.parquet", tables.SCORE).to_pylist()
     assert len(scores) == BENCHMARKS * (1 + len(miniature.CHECKPOINTS))

@@ -12,6 +12,7 @@ import pytest
 from contracts.run_file import ROOT
 from system.exit_status import RESUMABLE
 from tests.slurm import daemons
+from tests.waiting import WORKFLOW_LIMIT
 
 SNAKEFILE = """
 import sys
@@ -101,7 +102,7 @@ def test_a_job_that_slurm_starts_again_is_waited_for(running: daemons.Cluster, t
         running.run("scontrol", "requeue", *[job for job, state in running.jobs().items() if state == "RUNNING"])
     else:
         running.lose_node(node)
-    output, _ = process.communicate(timeout=400)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 0 and (tmp_path / "interrupted").exists(), output
     assert "Trying to restart" not in output  # it was one attempt: no more memory is asked for
     first, second = (tmp_path / "nodes").read_text().split()
@@ -112,7 +113,7 @@ def test_a_job_that_slurm_starts_again_is_waited_for(running: daemons.Cluster, t
 @pytest.mark.slow
 def test_which_failed_jobs_are_retried(running: daemons.Cluster, tmp_path: Path) -> None:
     process = start(running, tmp_path, "greedy", "resumable", "mistaken")
-    output, _ = process.communicate(timeout=300)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     assert process.returncode == 1, output
     assert (tmp_path / "greedy").exists(), output
     assert 2 <= len((tmp_path / "greedy.tries").read_text().split()) <= 4

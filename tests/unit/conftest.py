@@ -12,6 +12,7 @@ import pytest
 
 from tasks.sandbox import bubblewrap, warm_pool
 from tests.unit.sandboxes import sandbox_processes
+from tests.waiting import LIMIT
 
 
 @pytest.fixture
@@ -35,5 +36,5 @@ def own_sandboxes(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(warm_pool, "POOL", warm_pool.Pool())
     yield name
     warm_pool.POOL.close()
-    _, alive = psutil.wait_procs(sandbox_processes(name), timeout=30)
+    _, alive = psutil.wait_procs(sandbox_processes(name), timeout=LIMIT)
     assert not alive

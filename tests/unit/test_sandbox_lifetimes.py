@@ -20,7 +20,7 @@ from tasks import sandbox
 from tasks.sandbox import Call, Limits, bubblewrap, warm_pool
 from tests.unit.sandboxes import SMALL, attempt, needs_warm, program_processes, sandbox_processes
 from tests.user_errors import refused
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_nothing_outlives_a_killed_grader(way: str) -> None:
         wait_until(lambda: len(started.children(recursive=True)) >= (3 if way == "single" else 5))
         theirs = started.children(recursive=True)
         grader.kill()
-    _, alive = psutil.wait_procs(theirs, timeout=30)
+    _, alive = psutil.wait_procs(theirs, timeout=LIMIT)
     assert not alive
 
 

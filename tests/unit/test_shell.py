@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from system.errors import UserError
 from tests.budgets import examples
 from tests.user_errors import refused
+from tests.waiting import WORKFLOW_LIMIT
 from translate.script_commands import training_commands
 
 ENTRY = re.compile(r"train\Z")
@@ -37,7 +38,7 @@ def run(script: str, *arguments: str, **outside: str) -> list[list[str]]:
     """What bash gives `train`."""
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", HEAD + script, "script", *arguments], capture_output=True, text=True,
-        env={"PATH": "/usr/bin:/bin", **outside}, check=False, stdin=subprocess.DEVNULL, timeout=60,
+        env={"PATH": "/usr/bin:/bin", **outside}, check=False, stdin=subprocess.DEVNULL, timeout=WORKFLOW_LIMIT,
     )  # fmt: skip
     return [call.split("\0")[:-1] for call in done.stdout.split("\1\0")[:-1]]
 

@@ -19,6 +19,7 @@ from frameworks import command_parser
 from frameworks.command_parser import value_of_text
 from system.yaml_files import read_yaml
 from tests.translated_pages import printed_page
+from tests.waiting import WORKFLOW_LIMIT
 from translate.settings_of_text import settings_of_text
 
 VERL = (
@@ -377,4 +378,4 @@ def test_a_reader_that_closes_the_output_gets_no_traceback() -> None:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout and process.stderr
         process.stdout.close()  # before it has written a page
-        assert process.stderr.read() == "" and process.wait(timeout=3600) == 1
+        assert process.stderr.read() == "" and process.wait(timeout=WORKFLOW_LIMIT) == 1

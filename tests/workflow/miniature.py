@@ -15,6 +15,7 @@ import yaml
 from contracts.run_file import ROOT
 from recipes.runs import run_names
 from tests.forked_command import run_snakemake
+from tests.waiting import WORKFLOW_LIMIT
 
 RUN = "openr1/qwen2.5-math-7b"
 STEPS, CHECKPOINTS = 6, [3, 6]
@@ -114,5 +115,5 @@ def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
 def snakemake_process(folder: Path, *arguments: str) -> tuple[int, str]:
     """Exit status and output of `snakemake` with these words in the copy."""
     process = start(folder, *arguments)
-    output, _ = process.communicate(timeout=1200)
+    output, _ = process.communicate(timeout=WORKFLOW_LIMIT)
     return process.returncode, output

@@ -19,6 +19,7 @@ from analysis.report import sample_browser
 from analysis.report.build import report
 from tests import needs
 from tests.forked_command import run_module
+from tests.waiting import WORKFLOW_LIMIT
 
 BAD = ' "></style></script><script>document.title = "taken"</script><img src=x onerror="document.title = `taken`">'
 
@@ -138,7 +139,9 @@ def console(page: Path, profile: Path) -> tuple[str, str]:
         f"--user-data-dir={profile}", "--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom",
         f"file://{page}",
     ]  # fmt: skip
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=WORKFLOW_LIMIT, check=False
+    )
     return done.stdout, "\n".join(line for line in done.stderr.split("\n") if "CONSOLE" in line)
 
 

@@ -20,6 +20,7 @@ from analysis.report.build import report
 from system.text_safety import markdown_text
 from tests import needs
 from tests.hostile_text import TEXTS
+from tests.waiting import WORKFLOW_LIMIT
 
 pytestmark = [
     pytest.mark.slow,
@@ -53,7 +54,9 @@ def answer(file: Path, code: str, profile: Path, *more: str, fragment: str = "")
         f"--user-data-dir={profile}", "--virtual-time-budget=2000", "--enable-logging=stderr", *more, "--dump-dom",
         f"file://{page_with_question}{fragment}",
     ]  # fmt: skip
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=WORKFLOW_LIMIT, check=False
+    )
     match = re.search(r'data-answer="([^"]*)"', done.stdout)
     assert match, [line for line in done.stderr.split("\n") if "CONSOLE" in line]
     return json.loads(html.unescape(match[1]))
