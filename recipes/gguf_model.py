@@ -321,7 +321,7 @@ def main() -> None:
     arguments = parser.parse_args()
     file = arguments.file
     if file.is_dir():
-        files = sorted(file.glob("*.gguf"))
+        files = sorted(path for path in file.iterdir() if path.suffix.lower() == ".gguf")
         if len(files) != 1:
             raise UserError(
                 f"{file} has {len(files)} GGUF files: name one of them", code="several-models", count=len(files)

@@ -93,16 +93,23 @@ class Cluster:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
 
+    def call(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """One of Slurm's commands, ended."""
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT)
+
     def run(self, *command: str, check: bool = True) -> str:
         """Standard output of one of Slurm's commands."""
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT)
-        assert not check or done.returncode == 0, (command, done.stdout, done.stderr, self.logs())
+        done = self.call(*command)
+        assert not check or done.returncode == 0, (command, done.returncode, done.stdout, done.stderr, self.logs())
         return done.stdout
 
     def jobs(self) -> dict[str, str]:
-        """State of every job that the controller remembers, by job id."""
-        lines = self.run("squeue", "--noheader", "--states=all", "--format=%i|%T").splitlines()
-        return dict(line.split("|") for line in lines)
+        """State of every job that the controller remembers, by job id; a busy one may not answer the first time."""
+        listing, deadline = ("squeue", "--noheader", "--states=all", "--format=%i|%T"), time.monotonic() + LIMIT
+        while (done := self.call(*listing)).returncode:
+            assert time.monotonic() < deadline, (listing, done.returncode, done.stderr, self.logs())
+            time.sleep(0.5)
+        return dict(line.split("|") for line in done.stdout.splitlines())
 
     def wait_for(self, what: str, condition: object) -> None:
         """Wait until a function without arguments returns something true."""
