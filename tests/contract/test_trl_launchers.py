@@ -37,7 +37,7 @@ print(json.dumps({"options": options, "packaged": packaged, "started": started},
 
 @pytest.fixture(scope="module")
 def installed() -> dict[str, Any]:
-    launches = [launch_words(settings_of_launcher(shlex.split(start), [], {}, ROOT))[2:] for start in STARTS]
+    launches = [launch_words(settings_of_launcher(shlex.split(start), [], {}, {}, ROOT))[2:] for start in STARTS]
     done = subprocess.run(
         [warm_python("trl"), "-c", IN_ENVIRONMENT, json.dumps(launches)], capture_output=True, text=True, check=True
     )

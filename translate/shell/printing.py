@@ -98,7 +98,7 @@ def _grep(shell: Shell, arguments: list[str]) -> Outcome:
     if not set(letters) <= set("qiEFv"):
         return writes(shell, arguments)
     matches = re.compile(re.escape(pattern), re.IGNORECASE * ("i" in letters)).search
-    lines = [line for line in text.splitlines() if bool(matches(line)) != ("v" in letters)]
+    lines = [line for line in text.removesuffix("\n").split("\n") if text and bool(matches(line)) != ("v" in letters)]
     if shell.output is not None and "q" not in letters:
         shell.output.append("".join(f"{line}\n" for line in lines))
     return Outcome(bool(lines))
