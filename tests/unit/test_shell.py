@@ -86,6 +86,7 @@ SCRIPTS = [
     'X=; [ -n $X ] && train a; [ -z $X ] && train b; [ -n "$X" ] || train c; [ $X ] || train d; [ -f $X ] && train e; '
     '[ $X = a ] || train f; [ $X != a ] || train g; [ "$X" != a ] && train h; [ x$X = x ] && train i; '
     '[[ -n $X ]] || train j',
+    'i=0; while [ $((i++)) -lt 3 ]; do train $i; done; [ -n $((i++)) ] && train $i; [ $((i++)) ] && train $i',
     "[ 08 -eq 8 ] && train a; [ abc -eq 0 ] || train b; [ '' -eq 0 ] || train c; [[ '' -eq 0 ]] && train d; "
     "[ -1 -lt 0 ] && train e; [ 1.5 -gt 1 ] || train f",
     'if echo abc | grep -q z; then train no; else train lacks; fi; echo abc | grep -q b && train has; '

@@ -70,13 +70,15 @@ class Condition:
             self.position += 2
             return self._of_one(self._next(-2), self._next(-1))
         self.position += 1
-        value = self._text(self._next(-1))
+        value = self._text(self._next(-1)) or ""
         return None if self._note(value) else bool(value)
 
-    def _text(self, raw: str) -> str:
+    def _text(self, raw: str) -> str | None:
+        """What a word gives; None where that is no word, which an empty value without quotes is in `[ … ]`."""
         if self.double:
             return self.expansion.one_word(raw)
-        return " ".join(self.expansion.fields(raw))
+        fields = self.expansion.fields(raw)
+        return " ".join(fields) if fields else None
 
     def _note(self, *values: str) -> bool:
         """Whether one of the values is unknown; its variables are noted."""
@@ -85,12 +87,12 @@ class Condition:
 
     def _compared(self, left: str, sign: str, right: str) -> Decision:
         one, other = self._text(left), self._text(right)
+        if one is None or other is None:
+            return False  # `[ = a ]` is an error
         if self._note(one, other):
             if sign == "=~":
                 self._matched([unknown("${BASH_REMATCH[@]}")])
             return None
-        if not self.double and not (self.expansion.fields(left) and self.expansion.fields(right)):
-            return False  # without quotes an empty value is no word, which `[` does not take
         if sign in _COMPARED and not self.double:
             is_plain = all(re.fullmatch(r"\s*[-+]?\d+\s*", value) for value in (one, other))
             return is_plain and _COMPARED[sign](int(one), int(other))
@@ -125,8 +127,8 @@ class Condition:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""
         if sign == "-v":
             return self.expansion.state.value(raw) is not None
-        value, is_bare = self._text(raw), not self.double and '"' not in raw
-        if is_bare and not self.expansion.fields(raw):
+        value = self._text(raw)
+        if value is None:
             return True  # `[ -n ]` tests the sign, a word
         if sign not in ("-z", "-n"):
             self.names += unknown_names(value)
@@ -135,7 +137,7 @@ class Condition:
         name, state = unset and (unset[1] or unset[2]), self.expansion.state
         if name and (state.value(name) is None or (name in state.empty and value == "")):
             self.unset.append(name)
-            return is_bare or sign == "-z"
+            return sign == "-z" or not (self.double or '"' in raw)
         if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
             return None
         return bool(as_written(value)) == (sign == "-n")

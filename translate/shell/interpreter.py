@@ -26,6 +26,7 @@ from translate.shell.inner_shells import exported_function, followed_within, sta
 from translate.shell.redirections import Redirections
 from translate.shell.syntax import assigned, joined, parsed, text_of, words_behind_redirections
 from translate.shell.values import (
+    Decision,
     Left,
     Outcome,
     State,
@@ -59,7 +60,7 @@ class Interpreter(Redirections):
     program_line: int = 0
     depth: int = 0
     loops: int = 0
-    substitution: Outcome = field(default_factory=Outcome)  # of the command whose output was taken last
+    substituted_status: Decision = True  # of the command whose output was taken last
     undecided: list[str] = field(default_factory=list)
     unset: dict[str, None] = field(default_factory=dict)  # variables that tests take as empty, as nobody says them
     left: list[Left] = field(default_factory=list)
@@ -103,20 +104,20 @@ class Interpreter(Redirections):
     def output_of(self, command: str) -> str | None:
         """The same with them."""
         if match := re.fullmatch(r"\s*(?:<|cat\s)\s*(\S+)\s*", command):
-            self.substitution = Outcome()
+            self.substituted_status = True
             return self.state.file(self.expansion.one_word(match[1]))
         before, outer, self.output = self.state, self.output, []
         self.state = self.state.copy()
         lines: list[str | None] = [None]
-        outcome = Outcome(None)
+        self.substituted_status = None
         try:
-            outcome = self._apart(lambda: self.run_text(command))
-            lines = self.output
+            status = self._apart(lambda: self.run_text(command)).status
+            lines, self.substituted_status = self.output, status
         except UserError as error:
             if error.code == "endless-script":
                 raise
         finally:
-            self.state, self.output, self.substitution = before, outer, Outcome(outcome.status)
+            self.state, self.output = before, outer
         return None if None in lines else "".join(line or "" for line in lines)
 
     def line(self, node: Node) -> int:
@@ -239,16 +240,17 @@ class Interpreter(Redirections):
         return self.forked(ways, node) if is_here is None else ways[not is_here]()
 
     def _run_variable_assignments(self, node: Node) -> Outcome:
-        """Follow assignments, which succeed as the last command does whose output they take."""
-        self.substitution = Outcome()
-        for child in node.named_children:
-            self.assign(text_of(child))
-        return self.substitution
+        return self._assigned(node.named_children)
 
     def _run_variable_assignment(self, node: Node) -> Outcome:
-        self.substitution = Outcome()
-        self.assign(text_of(node))
-        return self.substitution
+        return self._assigned([node])
+
+    def _assigned(self, nodes: list[Node]) -> Outcome:
+        """Follow assignments, which succeed as the last command does whose output they take."""
+        self.substituted_status = True
+        for node in nodes:
+            self.assign(text_of(node))
+        return Outcome(self.substituted_status)
 
     def assign(self, text: str, is_map: bool = False) -> str:
         """Follow an assignment; returns its name."""
