@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterator
 from importlib import import_module
@@ -38,3 +39,10 @@ def own_sandboxes(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     warm_pool.POOL.close()
     _, alive = psutil.wait_procs(sandbox_processes(name), timeout=LIMIT)
     assert not alive
+
+
+@pytest.fixture
+def empty_folder(tmp_path: Path) -> Iterator[None]:
+    """Where bash writes what a script writes, and where no file matches a wildcard."""
+    with contextlib.chdir(tmp_path):
+        yield
