@@ -62,6 +62,7 @@ def test_scores_by_every_grader_and_the_file_s_own(tmp_path: Path, results: Resu
     assert record["layout"] == "qwen-math" and list(record["imported"]) == [str(tmp_path / "mine.jsonl")]
 
 
+@pytest.mark.slow
 def test_truncated_completions_are_counted_apart(tmp_path: Path, results: ResultsFolder) -> None:
     reasons, texts = ["length", "stop", "length", "stop"], ["so far", "no idea", "\\boxed{1}", "\\boxed{1}"]
     rows = [{"question": QUESTIONS[0], "completions": texts, "finish_reason": reasons}]

@@ -97,6 +97,7 @@ def rows(*cases):
     ]
 
 
+@pytest.mark.slow
 def test_compare_by_hand():
     samples = rows(
         ("1", "\\boxed{1}"),

@@ -198,6 +198,7 @@ def test_a_metric_with_train_before_it_is_the_metric() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_says_where_the_log_is_from(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("step,reward_mean\n1,0.5\n2,0.75\n")
     output = tmp_path / "training_log.parquet"

@@ -254,6 +254,7 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
         load(entry(tmp_path, ROWS, files=[{"path": "set.jsonl", "url": "http://127.0.0.1:9/set.jsonl"}]), None)
 
 
+@pytest.mark.slow
 def test_a_download_is_checked_like_a_file_of_the_mirror(tmp_path: Path) -> None:
     mine = entry(tmp_path, ROWS)
     content = (tmp_path / "set.jsonl").read_bytes()

@@ -32,6 +32,7 @@ def process(program: str) -> Iterator[int]:
         running.communicate()  # closes its input, and its forks' with it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [HOLDS + WAITS, HOLDS + FORKS + WAITS], ids=["one", "forks"])
 def test_what_processes_share_counts_once(program: str) -> None:
     with process(program) as pid:

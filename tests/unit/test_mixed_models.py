@@ -77,6 +77,7 @@ def test_what_a_model_lacks_in_every_layer_or_by_the_default_of_its_type_is_miss
             model_folder.check(folder)
 
 
+@pytest.mark.slow
 def test_weights_of_an_image_part_and_those_in_another_form_are_none_that_are_missing(folder: Path) -> None:
     write_tensors(folder, *WHOLE)
     weights(folder / "consolidated.safetensors", name="layers.0.attention.wq.weight")  # beside Mistral's own

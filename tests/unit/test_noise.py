@@ -116,6 +116,7 @@ ERRORS: list[tuple[Callable[[], rewards.RewardFunction], float, float]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", range(len(ERRORS)))
 def test_the_measured_error_is_the_true_one(case: int) -> None:
     make, bias, variance = ERRORS[case]
@@ -149,6 +150,7 @@ def test_more_rollouts_have_less_variance() -> None:
     assert variances == pytest.approx([0.25, 0.25 / 8, 0.25 / 64], rel=0.25)
 
 
+@pytest.mark.slow
 def test_draws_are_the_same_in_another_process() -> None:
     script = (
         "from recipes import reward_randomness as draws; "

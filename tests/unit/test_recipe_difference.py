@@ -67,6 +67,7 @@ def test_what_is_printed_as_detectable_is_found_in_80_percent(seeds):
     assert significant.mean() == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_paired", [False, True])
 def test_equal_recipes_have_a_detectable_difference_of_the_size_of_their_intervals(is_paired):
     """Half of them have no spread over problems beside that of the seeds, by its estimate."""

@@ -52,6 +52,7 @@ def test_a_kernel_that_does_not_compile(tmp_path: Path) -> None:
     assert rehearsal.compile_kernel(toolkit(tmp_path), "90") == (False, "kernel for sm_90", "x.h: error: other")
 
 
+@pytest.mark.slow
 def test_an_op_that_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as DeepSpeed's optimiser without nvcc; and one that does, for the architectures of A100 and H100."""
     lists = "os.environ['TORCH_CUDA_ARCH_LIST'] == '8.0;9.0' and os.environ['FLASHINFER_CUDA_ARCH_LIST'] == '8.0 9.0a'"

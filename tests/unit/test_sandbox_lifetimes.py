@@ -45,6 +45,7 @@ def test_what_calls_return_and_how_programs_end(not_warm: str | None, monkeypatc
         sandbox.run(program, "f(); import os", [])
 
 
+@pytest.mark.slow
 @needs_warm
 def test_a_warm_sandbox_outlives_the_thread_that_started_it_and_serves_many(own_sandboxes: str) -> None:
     for _ in range(2):
@@ -101,6 +102,7 @@ def test_many_start_at_once_where_few_files_may_be_open(own_sandboxes: str) -> N
     assert [outcome.values for outcome in done] == [("1",)] * 6
 
 
+@pytest.mark.slow
 @needs_warm
 def test_a_forked_process_has_sandboxes_of_its_own(own_sandboxes: str) -> None:
     attempt("def f(): return 1", warm_pool.POOL.run)

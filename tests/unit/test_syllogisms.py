@@ -61,6 +61,7 @@ def test_statements_may_be_turned_around() -> None:
     }
 
 
+@pytest.mark.slow
 def test_shares_of_answers_and_labels() -> None:
     counts = Counter((row.answer, row.meta["published_answer"]) for row in problems.generate(6000, "train", 3))
     assert not counts["Yes", "No"]

@@ -190,6 +190,7 @@ def test_the_page_with_another_machine_s_numbers(
     assert stored[0].phases == read(tmp_path / "demo").phases
 
 
+@pytest.mark.slow
 def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     store(tmp_path, RUN, 0)
     folder = ResultsFolder(tmp_path).run(run_id(RUN, 0))

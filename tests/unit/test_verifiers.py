@@ -24,6 +24,7 @@ from tests.hostile_text import MARKS
 WITH_EXAMPLE = {"arithmetic", "countdown", "doudizhu", "game24", "gomoku", "knights_knaves", "maze", "svg"}
 
 
+@pytest.mark.slow
 def test_the_worked_problem_at_the_head_of_a_task_is_judged_as_it_says():
     results = {name: doctest.testmod(importlib.import_module(f"tasks.{name}")) for name in task_yaml.task_names()}
     assert not any(result.failed for result in results.values())

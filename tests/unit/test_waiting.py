@@ -25,6 +25,7 @@ def wait_for_fork() -> tuple[Callable[[], int], Callable[[], None]]:
     return lambda: fork_server.exit_status(client), lambda: server.sendall((-signal.SIGTERM % 2**64).to_bytes(8, "big"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", [wait_for_process, wait_for_fork])
 def test_a_wait_ends_at_a_signal_that_does_not_wake_it(
     start: Callable[[], tuple[Callable[[], int], Callable[[], None]]],

@@ -33,6 +33,7 @@ def holder(tmp_path: Path) -> subprocess.Popen[str]:
     process.wait()
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_and_a_killed_one_holds_nothing(
     tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

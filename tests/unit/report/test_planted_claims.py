@@ -160,6 +160,7 @@ def test_every_claim_is_on_runs_or_not_or_is_not_measured() -> None:
     assert all({rule["measure"] for rule in one["rules"]} == {"not_stored"} for one in others)
 
 
+@pytest.mark.slow
 def test_of_two_sentences_one_that_is_not_measured_leaves_the_other_to_contradict() -> None:
     (one,) = (claim for claim in ON_RUNS if claim["id"] == "rewards-format-alone")
     learned, not_learned = (
