@@ -16,7 +16,7 @@ from analysis.compare_checkpoints import (
 from analysis.compare_checkpoints.paired_answers import PairedAnswers
 from eval import statistics
 from eval.statistics import mean_bounds, significance, smallest_difference
-from tests.unit.test_compare_checkpoints import ACCEPTED, graded, process, read, sample, save
+from tests.unit.graded_samples import ACCEPTED, graded, process, read, sample, save
 
 
 def none(correct):

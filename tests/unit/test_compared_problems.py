@@ -5,8 +5,7 @@ import pytest
 
 from analysis.compare_checkpoints import comparison_output, graded_checkpoint, paired_comparison
 from analysis.compare_recipes import training_runs
-from tests.unit.test_compare_checkpoints import graded, read, sample, save
-from tests.unit.test_recipe_difference import folders
+from tests.unit.graded_samples import folders, graded, read, sample, save
 from tests.user_errors import refused
 
 
