@@ -7,6 +7,7 @@ A batch holds, for B completions of at most T tokens from a vocabulary of V:
     old, reference, rollout   B, T   their log-probabilities under the old policy, the base model and the sampler
     advantages   B         given, for formulas that compute none
     rewards      B         of the completions; groups of `samples` follow each other
+    form_rewards B         a second reward, for what normalises each by itself
     values       B, T      of a critic
     truncated    B         1 where the completion was cut at the limit
 
@@ -85,6 +86,7 @@ def make_batch(kind: str, seed: int, base: int = 0) -> Batch:
         "kind": kind, "samples": samples, "logits": logits, "tokens": tokens, "mask": mask, "old": old,
         "reference": own + distance, "rollout": old + 0.3 * noise[2], "advantages": rng.normal(0, 1, count),
         "rewards": rewards, "values": rng.normal(0, 1, mask.shape) * mask, "truncated": truncated,
+        "form_rewards": rng.integers(0, 2, count).astype(float),
     }  # fmt: skip
 
 

@@ -18,6 +18,8 @@ Terms = tuple[Numbers, Numbers]
 SAPO_POSITIVE, SAPO_NEGATIVE = 1.0, 1.05  # temperatures by the sign of the advantage, arXiv:2511.20347
 VESPO_POSITIVE, VESPO_NEGATIVE = (2.0, 3.0), (3.0, 2.0)  # k and λ, arXiv:2602.10693
 KL_COV_WEIGHT = 0.1  # of the KL term on the tokens of highest covariance, arXiv:2505.22617
+CLIP_COV_BAND = (1.0, 5.0)  # covariances, of which Clip-Cov leaves some tokens out, arXiv:2505.22617
+TINY = 1e-8  # added to the weights of an optimal baseline, as in verl's core_algos
 
 
 def gpg(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, advantage: Numbers) -> Terms:
@@ -73,14 +75,34 @@ def geo_mean(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, adva
     return terms, terms * (sign * moved <= sign * clipped)
 
 
+def clip_cov(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, advantage: Numbers) -> Terms:
+    """PPO's clipped loss, without all tokens in the band of covariance that are not clipped, arXiv:2505.22617.
+
+    Published is a random share of them, by default two in ten thousand of all tokens.
+    """
+    low, high = settings["clip"]
+    ratio = np.exp(own - old)
+    plain, clipped = ratio * advantage, np.clip(ratio, 1 - low, 1 + high) * advantage
+    covariance = _covariance(own, mask, advantage)
+    in_band = (covariance > CLIP_COV_BAND[0]) & (covariance < CLIP_COV_BAND[1]) & (mask > 0)
+    kept = (clipped < plain) | ~in_band
+    return -np.minimum(plain, clipped) * kept, np.where(kept & (plain <= clipped), -plain, 0.0)
+
+
+def _covariance(own: Numbers, mask: Numbers, advantage: Numbers) -> Numbers:
+    """Of each token's advantage and log-probability."""
+    tokens = mask > 0
+    return np.asarray((advantage - advantage[tokens].mean()) * (own - own[tokens].mean()))
+
+
 def kl_cov(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, advantage: Numbers) -> Terms:
     """−ρ A, with a KL term on the token whose advantage and probability vary most together, arXiv:2505.22617."""
     del settings
-    moved, kept = own - old, mask > 0
+    moved = own - old
     plain = -np.exp(moved) * advantage
-    covariance = (advantage - advantage[kept].mean()) * (own - own[kept].mean())
+    covariance = np.where(mask > 0, _covariance(own, mask, advantage), -np.inf)
     chosen = np.zeros(mask.shape)
-    chosen[np.unravel_index(np.where(kept, covariance, -np.inf).argmax(), mask.shape)] = KL_COV_WEIGHT
+    chosen[np.unravel_index(covariance.argmax(), mask.shape)] = KL_COV_WEIGHT
     return plain + chosen * np.abs(moved), plain + chosen * np.sign(moved)
 
 
@@ -95,7 +117,7 @@ def vespo(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, advanta
 
 LOSSES: dict[str, Callable[..., Terms]] = {
     "gpg": gpg, "dro": dro, "sapo": sapo, "dppo_tv": dppo_tv, "dppo_kl": dppo_kl, "geo_mean": geo_mean,
-    "kl_cov": kl_cov, "vespo": vespo,
+    "clip_cov": clip_cov, "kl_cov": kl_cov, "vespo": vespo,
 }  # fmt: skip
 
 
@@ -103,7 +125,8 @@ def completion_advantages(name: str, totals: Numbers, batch: Batch, std_epsilon:
     """Advantages of completions by a named estimator, shape (groups, samples).
 
     Args:
-        name: rloo, opo, gpg, grpo_passk, remax, flash_reinforce or reinforce_baseline, which is whitened afterwards.
+        name: rloo, opo, gpg, grpo_passk, remax, flash_reinforce, or reinforce_baseline and gdpo, which are normalised
+            afterwards.
         totals: rewards, shape (groups, samples).
         batch: `values` of the first token stand for the rewards of greedy completions.
         std_epsilon: added to a group's std.
@@ -126,7 +149,43 @@ def completion_advantages(name: str, totals: Numbers, batch: Batch, std_epsilon:
         best = totals == ordered[:, -1:]
         std = totals.std(1, ddof=1, keepdims=True) + std_epsilon
         return np.where(best & (lead > 0), lead / np.where(std > 0, std, 1), 0.0)
+    if name == "gdpo":
+        parts = (totals, batch["form_rewards"].reshape(totals.shape))
+        return np.asarray(sum(_group_normalised(part, std_epsilon) for part in parts))
     return np.asarray(centred)
 
 
-ESTIMATORS = ("rloo", "opo", "gpg", "remax", "flash_reinforce", "grpo_passk", "reinforce_baseline", "reinforce")
+def _group_normalised(rewards: Numbers, std_epsilon: float) -> Numbers:
+    std = rewards.std(1, ddof=1, keepdims=True) + std_epsilon
+    return divide_or_zero(rewards - rewards.mean(1, keepdims=True), std)
+
+
+def divide_or_zero(numerator: Numbers, denominator: Numbers) -> Numbers:
+    """Zero where the denominator is, or is rounding: groups of equal rewards teach nothing."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-12)
+
+
+def optimal_token_baseline(name: str, batch: Batch) -> Numbers:
+    """Reward less a baseline of each step, which weighs completions by the gradient's energy so far, shape (B, T).
+
+    The energy of a token is |∂ log π / ∂ logits|² = 1 − 2 π + Σ π².
+
+    Args:
+        name: optimal_token_baseline has no baseline where one completion of a group is left; over turns has one.
+        batch: see conformance.cases.
+    """
+    mask, shape = batch["mask"], (-1, batch["samples"], batch["mask"].shape[1])
+    p = np.exp(batch["logits"] - np.log(np.exp(batch["logits"]).sum(-1, keepdims=True)))
+    sampled = np.take_along_axis(p, batch["tokens"][..., None], -1)[..., 0]
+    energy = ((1 - 2 * sampled + (p**2).sum(-1)) * mask).cumsum(1) * mask
+    weight, rewards = energy.reshape(shape), batch["rewards"].reshape(*shape[:2], 1)
+    baseline = (weight * rewards).sum(1, keepdims=True) / (weight.sum(1, keepdims=True) + TINY)
+    if name == "optimal_token_baseline":
+        baseline = np.where(mask.reshape(shape).sum(1, keepdims=True) > 1, baseline, 0.0)
+    return np.asarray((rewards - baseline).reshape(mask.shape) * mask)
+
+
+TOKEN_BASELINES = ("optimal_token_baseline", "tir_optimal_token_baseline")
+ESTIMATORS = (
+    "rloo", "opo", "gpg", "remax", "flash_reinforce", "grpo_passk", "reinforce_baseline", "reinforce", "gdpo",
+)  # fmt: skip

@@ -7,6 +7,7 @@ log-probability of the sampled token, the gradient by the logits is ∂L/∂log 
 `variant` holds what a release computes otherwise (conformance/differences.yaml):
 
     std_epsilon          added to a group's std
+    over_tokens          GDPO's sum is whitened over tokens, not over completions
     ddof                 whitening divides by n − ddof
     whiten_epsilon       added to the variance
     kl_after             a KL term in the reward is added to the normalised reward, per token, and discounted to go
@@ -92,16 +93,23 @@ def advantages(settings: Settings, batch: Batch, variant: Settings) -> Numbers:
         return _whiten(returns[:, :-1], mask, variant)
     after = variant.get("kl_after", False)
     totals = (rewards if after else rewards - penalty.sum(1)).reshape(-1, batch["samples"])
+    if settings["advantage"] in named_losses.TOKEN_BASELINES:
+        return named_losses.optimal_token_baseline(settings["advantage"], batch)
     if settings["advantage"] in named_losses.ESTIMATORS:
         by_name = named_losses.completion_advantages(
             settings["advantage"], totals, batch, variant.get("std_epsilon", 0.0)
         )
+        if settings["advantage"] == "gdpo" and not variant.get("over_tokens"):
+            by_name = (by_name - by_name.mean()) / (by_name.std(ddof=1) + variant.get("std_epsilon", 0.0))
         named: Numbers = by_name.reshape(-1, 1) * mask
-        return _whiten(named, mask, variant) if settings["advantage"] == "reinforce_baseline" else named
+        over_tokens = settings["advantage"] == "reinforce_baseline" or variant.get("over_tokens")
+        return _whiten(named, mask, variant) if over_tokens else named
     centred = totals - totals.mean(1, keepdims=True)
     if settings["advantage"] != "none":
         axis = {"group": 1, "batch": None}[settings["advantage"]]
-        centred = _divide_or_zero(centred, totals.std(axis, ddof=1, keepdims=True) + variant.get("std_epsilon", 0.0))
+        centred = named_losses.divide_or_zero(
+            centred, totals.std(axis, ddof=1, keepdims=True) + variant.get("std_epsilon", 0.0)
+        )
     to_go = penalty[:, ::-1].cumsum(1)[:, ::-1] if after else 0.0
     token_advantages: Numbers = (centred.reshape(-1, 1) - to_go) * mask
     return token_advantages
@@ -113,11 +121,6 @@ def _overlong(settings: Settings, mask: Numbers) -> Numbers:
         return np.zeros(len(mask))
     beyond = np.clip(mask.sum(1) - (LONGEST - chosen["buffer"]), 0, chosen["buffer"])
     return np.asarray(-chosen["penalty"] * beyond / chosen["buffer"])
-
-
-def _divide_or_zero(numerator: Numbers, denominator: Numbers) -> Numbers:
-    """Zero where the denominator is, or is rounding: groups of equal rewards teach nothing."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 1e-12)
 
 
 def _gae(settings: Settings, rewards: Numbers, batch: Batch) -> Numbers:

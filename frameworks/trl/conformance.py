@@ -65,13 +65,15 @@ def options(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
     if settings["advantage"] == "gae":
         raise CannotExpress("this release has no PPO and no critic")
-    if settings["advantage"] not in ("given", "group", "none", "batch"):
+    if settings["advantage"] not in ("given", "group", "none", "batch", "gdpo"):
         raise CannotExpress("advantages are by the group's mean")
     if settings["overlong"]:
         raise CannotExpress("the penalty is a reward function, get_soft_overlong_punishment")
     if settings["policy"] not in LOSSES:
         raise CannotExpress("it has no such loss")
-    if settings["advantage"] != "given":
+    if settings["advantage"] == "gdpo":
+        config["multi_objective_aggregation"] = "normalize_then_sum"
+    elif settings["advantage"] != "given":
         config["scale_rewards"] = settings["advantage"]
     if settings["kl"]:
         if settings["kl_in"] == "reward":
@@ -123,9 +125,10 @@ class Functions:
             vllm_importance_sampling_correction=bool(settings["correction"]), **options(settings),
         )  # fmt: skip
         rows = Dataset.from_list([{"prompt": "t3"}] * len(batch.mask))
+        rewards = [lambda **_: trainer.given_rewards, lambda **_: trainer.form_rewards]
         trainer: Any = GRPOTrainer(
             str(self.model),
-            lambda **_: trainer.given_rewards,
+            rewards if settings["advantage"] == "gdpo" else rewards[:1],
             config,
             train_dataset=rows,
             processing_class=self.tokenizer,
@@ -170,7 +173,7 @@ class Functions:
         trainer._get_per_token_logps_and_entropies = lambda model, *_, **__: (
             (batch.old if model is trainer.model else batch.reference)[:, :longest], None, None
         )  # fmt: skip
-        trainer.given_rewards = batch.rewards.tolist()
+        trainer.given_rewards, trainer.form_rewards = batch.rewards.tolist(), batch.form_rewards.tolist()
         try:
             inputs = trainer._generate_and_score_completions([{"prompt": "t3"} for _ in texts])
         finally:

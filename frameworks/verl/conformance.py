@@ -89,7 +89,10 @@ class Functions:
             "optim": {"lr": LEARNING_RATE, "betas": [0.9, BETA2], "weight_decay": WEIGHT_DECAY},
         }  # fmt: skip
         if settings["policy"] != "ppo":
-            changed["policy_loss"] = {"loss_mode": LOSSES[settings["policy"]], "dro_beta": DRO_BETA}
+            # Clip-Cov leaves out a share of tokens at random; here all that may be left out are.
+            changed["policy_loss"] = {
+                "loss_mode": LOSSES[settings["policy"]], "dro_beta": DRO_BETA, "clip_cov_ratio": 1.0,
+            }  # fmt: skip
         if settings["kl"] and settings["kl_in"] == "loss":
             estimator = KL_ESTIMATORS[settings["kl"]] + "+" * settings["unbiased_kl"]
             changed |= {"use_kl_loss": True, "kl_loss_coef": settings["kl_coefficient"], "kl_loss_type": estimator}
@@ -171,11 +174,16 @@ class Functions:
         groups = [row // batch.samples for row in range(len(mask))]
         if settings["advantage"] in NAMED_ESTIMATORS:
             estimate = get_adv_estimator_fn(NAMED_ESTIMATORS[settings["advantage"]])
-            config = AlgoConfig(gamma=settings["gamma"])
+            config = AlgoConfig(gamma=settings["gamma"], gdpo_reward_keys=["right", "form"])
+            log_p = torch.log_softmax(batch.logits, -1)
+            whole = torch.cat([torch.ones(len(mask), 1).long(), batch.mask.long()], 1)
             return estimate(
                 token_level_rewards=scores, response_mask=mask, index=np.array(groups), config=config,
-                reward_baselines=batch.values[:, 0],
-            )[0]  # fmt: skip
+                reward_baselines=batch.values[:, 0], sum_pi_squared=(log_p.exp() ** 2).sum(-1),
+                old_log_probs=torch.gather(log_p, -1, batch.tokens[..., None])[..., 0],
+                non_tensor_batch={"right": batch.rewards.numpy(), "form": batch.form_rewards.numpy()},
+                batch={"prompts": whole[:, :1], "attention_mask": whole},
+            )[0].to(scores.dtype)  # fmt: skip
         estimate = get_adv_estimator_fn("grpo")
         return estimate(scores, mask, groups, norm_adv_by_std_in_grpo=settings["advantage"] == "group")[0]
 

@@ -22,6 +22,8 @@ from conformance.reference import advantages, evaluate_formula, loss_and_gradien
 from conformance.run_frameworks import INDEPENDENT
 from contracts.run_file import framework_names
 from frameworks.conformance import LEARNING_RATE, WEIGHT_DECAY
+from system.errors import ROOT
+from system.yaml_files import read_yaml
 from tests.user_errors import refused
 
 FORMULAS = cases.all_formulas()
@@ -87,6 +89,13 @@ def test_the_unbiased_gradient_is_that_of_the_kl_on_average(estimator: str) -> N
         mean += np.exp(old[token]) * loss_and_gradient(settings, batch, one, 0 * one, {})[1][0, 0]
     p = np.exp(policy)
     assert mean == pytest.approx(p * (policy - base - (p * (policy - base)).sum()))
+
+
+def test_every_estimator_and_loss_of_the_releases_is_compared() -> None:
+    """bypass_mode is one of the other losses, with the sampler's probabilities."""
+    registered = read_yaml(ROOT / "frameworks" / "objectives.yaml")
+    assert set(registered["estimators"]) <= {settings["advantage"] for settings in FORMULAS.values()}
+    assert set(registered["losses"]) - {"bypass_mode"} == {settings["policy"] for settings in FORMULAS.values()}
 
 
 def test_padding_order_and_micro_batches_do_not_change_a_step() -> None:
