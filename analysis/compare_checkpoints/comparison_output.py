@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class ChangedProblem:
     benchmark: str
     problem_id: str
     prompt: str
+    question: str  # of imported files, whose prompts are not known
     gold: str
     before: str  # "1 of 4"
     after: str
@@ -227,11 +228,16 @@ def changed_problems(checkpoint: GradedCheckpoint, baseline: GradedCheckpoint, b
     right = [correct(table) for table in tables]
     change = right[1].mean(axis=1) - right[0].mean(axis=1)
     rows = sorted(np.flatnonzero(np.abs(change) > 1e-12), key=lambda row: (-abs(change[row]), change[row]))
-    return [_changed_problem(benchmark, tables, [side[row] for side in right], int(row)) for row in rows]
+    questions = {**checkpoint.questions.get(benchmark, {}), **baseline.questions.get(benchmark, {})}
+    return [_changed_problem(benchmark, tables, [side[row] for side in right], int(row), questions) for row in rows]
 
 
 def _changed_problem(
-    benchmark: str, tables: Sequence[pd.DataFrame], right: Sequence[npt.NDArray[np.bool_]], row: int
+    benchmark: str,
+    tables: Sequence[pd.DataFrame],
+    right: Sequence[npt.NDArray[np.bool_]],
+    row: int,
+    questions: Mapping[str, str],
 ) -> ChangedProblem:
     """One changed problem: a correct completion from the side with the higher accuracy, a wrong one from the other.
 
@@ -240,6 +246,7 @@ def _changed_problem(
         tables: of baseline and checkpoint, sorted by problem and repeat.
         right: of baseline and checkpoint, whether each repeat of the problem is correct.
         row: position of the problem.
+        questions: by problem, as far as they are known.
     """
     change = float(right[1].mean() - right[0].mean())
     repeats = (
@@ -252,9 +259,9 @@ def _changed_problem(
     )
     before, after = (f"{int(side.sum())} of {len(side)}" for side in right)
     prompt = next((str(sample["prompt"]) for sample in (first, second) if not pd.isna(sample["prompt"])), "")
-    return ChangedProblem(
-        benchmark, str(first["problem_id"]), prompt, str(first["gold"]), before, after, first, second, change
-    )
+    name = str(first["problem_id"])
+    question = "" if prompt else questions.get(name, "")
+    return ChangedProblem(benchmark, name, prompt, question, str(first["gold"]), before, after, first, second, change)
 
 
 def html(result: Comparison, changed: dict[str, list[ChangedProblem]]) -> str:

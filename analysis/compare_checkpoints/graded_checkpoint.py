@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,9 @@ class GradedCheckpoint:
     refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
     weights: frozenset[str] = frozenset()  # hashes of the model folders that were sampled, as far as recorded
     quantised: str = ""  # how they came quantised, such as Q4_1
+    questions: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # by benchmark and problem, of imported files
 
     def note_of_quantisation(self) -> list[str]:
         """What to say where its numbers are shown, of weights that came quantised."""
@@ -51,6 +54,12 @@ def _settings(path: Path) -> dict[str, Any]:
     path = path.resolve()
     samples = path.parent.parent.parent / "samples" / path.parent.name / path.name
     return comparability.settings(provenance.read(path), provenance.read(samples))
+
+
+def _questions(graded: Path, benchmark: str) -> dict[str, str]:
+    """By problem, where the problems are stored with the samples, as imports have them."""
+    problems = graded.resolve().parent.parent.parent / "problems"
+    return benchmarks.questions(problems, benchmark) if (problems / f"{benchmark}.parquet").is_file() else {}
 
 
 def _tables_in(path: Path) -> list[Path]:
@@ -92,7 +101,7 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
     Raises:
         UserError: there are no graded samples.
     """
-    tables, settings, refused, weights, quantised = {}, {}, {}, set(), ""
+    tables, settings, refused, questions, weights, quantised = {}, {}, {}, {}, set(), ""
     for file in _tables_in(path):
         graded = read_graded(file).sort_values(["problem_id", "repeat"], ignore_index=True)
         benchmark = str(graded["benchmark"].iloc[0]) if len(graded) else file.stem
@@ -106,10 +115,11 @@ def read(path: Path, name: str | None = None) -> GradedCheckpoint:
         except UserError as error:
             refused[benchmark] = f"incomplete samples: {error}"
         tables[benchmark], settings[benchmark] = graded, _settings(file)
+        questions[benchmark] = _questions(file, benchmark)
         record = provenance.read(file)
         weights |= set(filter(None, [provenance.sampled_weights(record)]))
         quantised = quantised or provenance.quantisation(record)
-    return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights), quantised)
+    return GradedCheckpoint(name or str(path), tables, settings, refused, frozenset(weights), quantised, questions)
 
 
 def by_problem(graded: pd.DataFrame, values: pd.Series) -> npt.NDArray[Any]:

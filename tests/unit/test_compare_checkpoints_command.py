@@ -12,6 +12,8 @@ import pytest
 from analysis import hash_order
 from analysis.compare_checkpoints import __main__ as gate
 from analysis.compare_checkpoints import graded_checkpoint, samples_needed
+from contracts import tables
+from tasks.problems import Problem, to_table
 from tests.unit.graded_samples import graded, process, sample, save
 from tests.user_errors import printed_code, refused
 
@@ -60,6 +62,21 @@ def test_the_command_writes_all_forms(command, low_and_high, tmp_path):
     page = (out / "index.html").read_text()
     assert "&lt;/script&gt;" in page and page.count("</script>") == 1 and not re.search(r"https?://", page)
     assert process("show", out / "comparison.json") == (1, printed)
+
+
+@pytest.mark.slow
+def test_the_page_shows_the_questions_of_files_whose_prompts_are_not_known(command, tmp_path):
+    """Imports keep their problems beside their samples."""
+    for name, seed in (("one", 0), ("two", 1)):
+        save(tmp_path / name / "graded/step-0", graded(sample(60, 1, 0.5, seed), prompt=None))
+    asked = [Problem(f"p{number:04}", "math", f"How many are {number}?", "1", {}) for number in range(60)]
+    tables.write(to_table(asked), tables.PROBLEM, tmp_path / "one/problems/questions.parquet")
+    out = tmp_path / "out"
+    sides = [f"--checkpoint={tmp_path}/two/graded", f"--baseline={tmp_path}/one/graded"]
+    command("compare", *sides, "--accept", "prompt", "--output", out)
+    page = (out / "index.html").read_text()
+    changed, asked = re.findall(r"<b>p(\d+)", page), re.findall(r"are (\d+)\?", page)
+    assert changed and list(map(int, changed)) == list(map(int, asked))
 
 
 @pytest.mark.slow
