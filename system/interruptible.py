@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from system import subreaper
+
 
 def wait(process: subprocess.Popen[Any]) -> int:
     """The exit status of a process; signal handlers run while it is waited for.
@@ -29,6 +31,8 @@ def run_interruptible(
 ) -> int:
     """Run a program that decides itself what Ctrl-C means; returns its exit status, 130 if it died of it.
 
+    If this process is killed, the program is, too.
+
     Args:
         command: the program.
         environment: its variables.
@@ -38,6 +42,7 @@ def run_interruptible(
     """
 
     def take_interrupts() -> None:
+        subreaper.die_with_parent()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_BLOCK if answered_later else signal.SIG_UNBLOCK, [signal.SIGINT])
 

@@ -208,6 +208,17 @@ def test_ctrl_c_is_the_program_s_own_affair() -> None:
         assert process.wait() == 7
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_killed_command_leaves_no_snakemake_behind(number: signal.Signals) -> None:
+    program = "import time; print('on', flush=True); time.sleep(60); print('still there')"
+    call = f"graph.run_interruptible([sys.executable, '-c', {program!r}], environment={{}})"
+    outer = f"import sys; from cli import graph; {call}"
+    with subprocess.Popen([sys.executable, "-c", outer], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"on\n"
+        process.send_signal(number)
+        assert process.stdout.read() == b""  # its end is where the last process with it has ended
+
+
 def test_ctrl_c_before_snakemake_has_started_is_one_line() -> None:
     command = [sys.executable, "-m", "cluster.start_snakemake", "help"]
     call = f"graph.run_interruptible({command!r}, environment=dict(os.environ), cwd={str(ROOT)!r}, answered_later=True)"
