@@ -12,8 +12,10 @@ from contracts.paths import MODELS
 from contracts.run_file import Run
 from recipes import models, variants
 from recipes import runs as run_files
-from system.errors import UserError
+from system.errors import ROOT, UserError
+from system.yaml_files import read_yaml
 
+OBJECTIVES = ROOT / "frameworks" / "objectives.yaml"
 _SIZE = re.compile(r"\d+(\.\d+)?b")
 _MODEL = re.compile(
     re.escape(MODELS) + r"(.+)-([0-9a-f]{8}-[0-9a-f]{8})(?:-((?:first|random)-[0-9a-z-]+))?"
@@ -37,6 +39,16 @@ def _own_words(run: Run) -> str:
     return " ".join(word for word in name_parts if word not in known and not _SIZE.fullmatch(word))
 
 
+def _algorithm(run: Run) -> str:
+    """Its estimator of advantages or its policy loss, where they have a name of their own; else PPO or GRPO."""
+    objective = run.stages[0].objective
+    names = {"estimators": objective.get("estimator"), "losses": objective.get("policy_loss", "ppo")}
+    kind = "estimators" if names["estimators"] else "losses"
+    if names[kind] == "ppo":  # the loss of both
+        return run.algorithm.upper()
+    return str(read_yaml(OBJECTIVES)[kind][names[kind]].get("name", names[kind].upper()))
+
+
 def _parts(name: str, scale: str) -> list[str] | None:
     """A title, then what tells runs with the same one apart, of another model than published; None for other runs."""
     if model := _MODEL.fullmatch(name):
@@ -51,7 +63,7 @@ def _parts(name: str, scale: str) -> list[str] | None:
     trained = "demo" if "demo_task" in models.find(run.model) else run.model
     batch = run.stages[0].batch
     return [
-        f"{run.name.partition('/')[0]}{_own_suffix(run)} {trained}, {run.algorithm.upper()} ({run.framework})"
+        f"{run.name.partition('/')[0]}{_own_suffix(run)} {trained}, {_algorithm(run)} ({run.framework})"
         + (f", {variants.label(name)}" if variants.is_variant(name) else ""),
         _own_words(run),
         run.prompt,

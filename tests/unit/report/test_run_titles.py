@@ -33,6 +33,14 @@ def test_titles_say_no_more_than_needed() -> None:
     assert [title.rpartition(", ")[2] for title in two.values()] == ["seed 0", "seed 1"]
 
 
+def test_titles_name_the_estimator_or_the_loss_where_it_has_a_name() -> None:
+    runs = ("reinforce/deepseek-r1-distill-qwen-1.5b", "gspo/qwen2.5-3b-instruct", "cispo/qwen2.5-0.5b-instruct")
+    titles = run_titles.titles([f"{run}/seed-0" for run in runs], "demo").values()
+    assert [title.partition(" demo, ")[2].partition(" (")[0] for title in titles] == [
+        "REINFORCE++ with a baseline", "GSPO", "CISPO"
+    ]  # fmt: skip
+
+
 def test_runs_of_one_recipe_are_named_by_their_own_words_before_their_seeds() -> None:
     runs = ("grpo-0.5b", "grpo-0.5b-no-std", "grpo-0.5b-process", "ppo-0.5b-same-samples")
     titles = run_titles.titles([f"maze/{run}/seed-{seed}" for run in runs for seed in (0, 1)], "demo")
