@@ -69,14 +69,14 @@ def test_the_page_shows_the_questions_of_files_whose_prompts_are_not_known(comma
     """Imports keep their problems beside their samples."""
     for name, seed in (("one", 0), ("two", 1)):
         save(tmp_path / name / "graded/step-0", graded(sample(60, 1, 0.5, seed), prompt=None))
-    asked = [Problem(f"p{number:04}", "math", f"How many are {number}?", "1", {}) for number in range(60)]
-    tables.write(to_table(asked), tables.PROBLEM, tmp_path / "one/problems/questions.parquet")
+    questions = [Problem(f"p{number:04}", "math", f"How many are {number}?", "1", {}) for number in range(60)]
+    tables.write(to_table(questions), tables.PROBLEM, tmp_path / "one/problems/questions.parquet")
     out = tmp_path / "out"
     sides = [f"--checkpoint={tmp_path}/two/graded", f"--baseline={tmp_path}/one/graded"]
     command("compare", *sides, "--accept", "prompt", "--output", out)
     page = (out / "index.html").read_text()
-    changed, asked = re.findall(r"<b>p(\d+)", page), re.findall(r"are (\d+)\?", page)
-    assert changed and list(map(int, changed)) == list(map(int, asked))
+    changed, questions = re.findall(r"<b>p(\d+)", page), re.findall(r"are (\d+)\?", page)
+    assert changed and list(map(int, changed)) == list(map(int, questions))
 
 
 @pytest.mark.slow
