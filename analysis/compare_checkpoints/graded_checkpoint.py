@@ -37,9 +37,7 @@ class GradedCheckpoint:
     refused: dict[str, str]  # benchmarks whose samples are incomplete, and why
     weights: frozenset[str] = frozenset()  # hashes of the model folders that were sampled, as far as recorded
     quantised: str = ""  # how they came quantised, such as Q4_1
-    questions: Mapping[str, Mapping[str, str]] = field(
-        default_factory=dict
-    )  # by benchmark and problem, of imported files
+    questions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by benchmark and problem, if imported
 
     def note_of_quantisation(self) -> list[str]:
         """What to say where its numbers are shown, of weights that came quantised."""
