@@ -213,6 +213,9 @@ def _policy_terms(
         return -weight * own, -weight
     plain, clipped = ratio * advantage, np.clip(ratio, 1 - low, 1 + high) * advantage
     terms, moves = -np.minimum(plain, clipped), (plain <= clipped) & inside
+    if settings["policy"] == "clip_cov":
+        kept = (clipped < plain) | ~named_losses.in_clip_cov_band(own, mask, advantage)
+        terms, moves = terms * kept, moves & kept
     if settings["dual_clip"]:
         most = -settings["dual_clip"] * advantage
         bounded = (advantage < 0) & (terms > most)
