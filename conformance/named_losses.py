@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from conformance.cases import Batch, Numbers
 from frameworks.conformance import DRO_BETA
@@ -75,7 +76,7 @@ def geo_mean(settings: Settings, own: Numbers, old: Numbers, mask: Numbers, adva
     return terms, terms * (sign * moved <= sign * clipped)
 
 
-def in_clip_cov_band(own: Numbers, mask: Numbers, advantage: Numbers) -> Numbers:
+def in_clip_cov_band(own: Numbers, mask: Numbers, advantage: Numbers) -> npt.NDArray[np.bool_]:
     """The tokens of which Clip-Cov leaves out a random share (by default 0.02 % of all tokens); here all."""
     covariance = _covariance(own, mask, advantage)
     return np.asarray((covariance > CLIP_COV_BAND[0]) & (covariance < CLIP_COV_BAND[1]))
