@@ -5,9 +5,9 @@
     crosszero translate --from trl grpo.yaml --gpus 8 --to run-file
     crosszero translate tinyzero/ppo-3b --to openrlhf
 
-The framework is known by the program that the text starts first; a configuration needs --from. Nothing is run. Every
-setting of the text appears in what is printed: translated, with its meaning; the same by default; of the machine alone;
-or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is stated. With --check the
+The framework is known by the program that the text starts first; a configuration needs --from. No program of the text
+is run. Every setting of it appears in what is printed: translated, with its meaning; the same by default; of the machine
+alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is stated. With --check the
 target release's own parser reads the result, in its environment.
 """
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from contracts.run_file import framework_names
 from frameworks.command_parser import ScriptCommand, set_options
 from system.errors import UserError
+from translate.bash_reading import refuse_other_trainings
 from translate.shell.branches import Call
 from translate.shell.interpreter import Interpreter
 from translate.shell.values import BEGIN, END, NAMED, as_written, unknown_names, unknown_parts
@@ -56,10 +57,9 @@ def training_commands(
         return start
 
     interpreter = Interpreter(training_word, folder, assigned_outside)
+    text = text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n")
     try:
-        outcome = interpreter.run_script(
-            text.translate(dict.fromkeys(map(ord, (BEGIN, END, NAMED)))).replace("\r\n", "\n"), sourced=False
-        )
+        outcome = interpreter.run_script(text, sourced=False)
     except RecursionError:
         sentence = "the script nests brackets or substitutions too deep to be read; paste its training command alone"
         raise UserError(sentence, code="endless-script") from None
@@ -80,7 +80,10 @@ def training_commands(
             code="ends-before-training",
             variables=unset,
         )
-    return [_script_command(call) for call in interpreter.calls]
+    commands = [_script_command(call) for call in interpreter.calls]
+    if commands and not interpreter.state.replaced:  # of such a variable bash has another value
+        refuse_other_trainings(interpreter.calls, text, interpreter.beside, assigned_outside, training_word)
+    return commands
 
 
 def starts_training(entry: re.Pattern[str], before: str, word: str) -> bool:

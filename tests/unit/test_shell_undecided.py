@@ -97,6 +97,54 @@ def test_xargs_gives_a_training_its_input_as_words(script: str, arguments: list[
     assert read(script) == [arguments]
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "if [ $U = q ]; then echo 'train a' > f; else echo 'train b' > f; fi; bash f",
+        "if [ $U = q ]; then echo 'N=1' > f; fi; . ./f; train ${N-0}",
+        "echo 'train a' > f; [ $U = q ] && echo 'train b' >> f; bash f",
+        "if [ $U = q ]; then f() { train a; }; else f() { train b; }; fi; f",
+        "N=1; f() { N=2; }; [ $U = q ] && f() { N=3; }; f; train $N",
+        'if [ $U = q ]; then set -- a; else set -- b; fi; train "$1"',
+        "[ $U = q ] && shift; train $1 $#",
+        "f() { [ $U = q ]; }; N=1; f && N=2; train $N",
+        'declare -A L=([q]=1); train "${L[$U]:-d}"',
+        "A=(1 2); train ${A[U]}",
+    ],
+)
+def test_what_a_branch_leaves_of_files_functions_and_arguments_is_no_guess(script: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        read(script, **{"1": "x", "2": "y"})
+    assert refusal.value.facts["variables"] in (["U"], ["N"])
+    for value in ("1", "q"):
+        with contextlib.suppress(UserError):
+            assert read(script, U=value, **{"1": "x", "2": "y"}) == run(script, "x", "y", U=value)
+
+
+def test_a_function_of_one_branch_that_trains_nothing_decides_nothing() -> None:
+    script = "if [ $U = q ]; then log() { echo a >&2; }; else log() { :; }; fi; log; train c"
+    assert read(script) == run(script) == [["c"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["sed -i s/1/2/ {}", "perl -pi -e s/1/2/ ./{}", "date >> {}", "echo 'train 2' | tee {}", "cp other {}",
+     "mv other ./{}", "ln -s other {}", "yq -i .a=1 {}", "python patch.py --out={}"],
+)  # fmt: skip
+@pytest.mark.parametrize("use", ["bash f", ". ./f; train $N", "train --config f"])
+def test_what_a_program_makes_of_a_file_is_not_known(change: str, use: str) -> None:
+    with refused("unknown-content"):
+        read(f"echo 'train 1' > f; {change.format('f')}; {use}")
+    assert read(f"echo 'N=1' > f; {change.format('g')}; . ./f; train $N") == [["1"]]
+
+
+def test_a_text_for_what_may_be_empty_is_asked_for() -> None:
+    with refused("unknown-settings", variables=["X"]):
+        read('X=$(hostname); train "${X:+--flag}"')
+    with refused("unknown-settings", variables=["X"]):
+        read("X=1; [[ aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab =~ (a+)+$ ]] && X=2; train $X")
+
+
 def test_exported_variables_come_in_the_script_s_own_order() -> None:
     names = [f"V{number * 7 % 40}" for number in range(40)]
     (call,) = training_commands("".join(f"export {name}=1\n" for name in names) + "train x", ENTRY, {}, Path())
@@ -221,3 +269,8 @@ def test_a_loop_over_arguments_that_nobody_says_does_not_end_the_script() -> Non
     ((first, second),) = read(script)
     assert first == "n=8" and second.startswith("m=$M")
     assert read(script, **{"1": "--m", "2": "q"}) == run(script, "--m", "q") == [["n=8", "m=q"]]
+
+
+def test_a_loop_that_only_writes_a_log_has_no_end() -> None:
+    assert read("while true; do echo x >> log; sleep 5; done & train a") == [["a"]]
+    assert read("for ((i = 1; i < U; i++)); do echo $i >> log; done; train a") == [["a"]]

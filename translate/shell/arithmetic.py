@@ -53,7 +53,7 @@ class Arithmetic:
                 raise ValueError(f"'{text}' is no sum")
             self.tokens.append(match[1])
             position = match.end()
-        self.variables, self.position = variables, 0
+        self.variables, self.position, self.counts = variables, 0, True  # counts: what is read now is evaluated
 
     def value(self) -> int:
         """The value; assignments are done. Raises ValueError, KeyError or ZeroDivisionError where there is none."""
@@ -86,30 +86,47 @@ class Arithmetic:
         if re.match(r"[A-Za-z_]", name) and is_assignment:
             self.position += 2
             value = self._assignment()
-            self.variables[name] = (
-                value if sign == "=" else _wrapped(_OPERATIONS[sign[:-1]](self.variables[name], value))
-            )
-            return self.variables[name]
+            return self._set(name, value if sign == "=" else self._operated(sign[:-1], self._value_of(name), value))
         condition = self._level(0)
         if not self._taken("?"):
             return condition
-        yes = self._assignment()
+        yes = self._only_if(bool(condition), self._assignment)
         if not self._taken(":"):
             raise ValueError("'?' without ':'")
-        no = self._assignment()
+        no = self._only_if(not condition, self._assignment)
         return yes if condition else no
+
+    def _only_if(self, counts: bool, follow: Callable[[], int]) -> int:
+        """Read what is evaluated only then, as behind `&&`; it has no effects otherwise."""
+        before, self.counts = self.counts, self.counts and counts
+        try:
+            return follow()
+        finally:
+            self.counts = before
+
+    def _value_of(self, name: str) -> int:
+        return self.variables[name] if self.counts else 0
+
+    def _set(self, name: str, value: int) -> int:
+        if self.counts:
+            self.variables[name] = value
+        return value
+
+    def _operated(self, sign: str, one: int, other: int) -> int:
+        return _wrapped(_OPERATIONS[sign](one, other)) if self.counts else 0
 
     def _level(self, level: int) -> int:
         if level == len(_LEVELS):
             return self._powers()
         result = self._level(level + 1)
         while sign := self._taken(*_LEVELS[level]):
-            result = _wrapped(_OPERATIONS[sign](result, self._level(level + 1)))
+            is_open = sign not in ("&&", "||") or bool(result) == (sign == "&&")
+            result = self._operated(sign, result, self._only_if(is_open, lambda: self._level(level + 1)))
         return result
 
     def _powers(self) -> int:
         base = self._unary()
-        return _wrapped(_power(base, self._powers())) if self._taken("**") else base
+        return self._operated("**", base, self._powers()) if self._taken("**") else base
 
     def _unary(self) -> int:
         sign = self._taken("+", "-", "!", "~", "++", "--")
@@ -130,10 +147,10 @@ class Arithmetic:
         self.position += 1
         if re.match(r"[A-Za-z_]", token):
             if sign := self._taken("++", "--"):
-                before = self.variables[token]
+                before = self._value_of(token)
                 self._stepped(token, 1 if sign == "++" else -1)
                 return before
-            return self.variables[token]
+            return self._value_of(token)
         base, hash_sign, digits = token.partition("#")
         if hash_sign:
             return int(digits, int(base))
@@ -144,8 +161,7 @@ class Arithmetic:
         return self.tokens[self.position - 1]
 
     def _stepped(self, name: str, by: int) -> int:
-        self.variables[name] = _wrapped(self.variables[name] + by)
-        return self.variables[name]
+        return self._set(name, _wrapped(self._value_of(name) + by))
 
 
 def _wrapped(value: Any) -> int:

@@ -29,10 +29,8 @@ def assign(state: State, expansion: Expansion, text: str, is_map: bool = False) 
         value = expansion.one_word(with_home(written, is_assigned=True))
         if is_sum:
             value, adds = _sum(expansion, name, name if adds else "0", value), ""
-        if is_sum and isinstance(state.value(name), list):
-            expansion.assign_element(name, "0", value)
-        elif adds and isinstance(before := state.value(name), list):
-            state.assign(name, [(before or [""])[0] + value, *before[1:]])
+        if (is_sum or adds) and isinstance(state.value(name), (list, dict)):
+            expansion.assign_element(name, "0", value, bool(adds))
         else:
             known = state.text(name) or "" if name in state.variables or not adds else None
             state.assign(name, (unknown(f"${name}") if known is None else known if adds else "") + value)

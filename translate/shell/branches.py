@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from frameworks.command_parser import set_options
-from system.errors import UserError
-from translate.shell.inner_shells import Shell
+from translate.shell.inner_shells import Shell, not_decided
 from translate.shell.syntax import case, named, text_of
 from translate.shell.values import Ended, Left, Outcome, State, is_unknown, unknown_names
 
@@ -72,10 +70,10 @@ class Branches(Shell):
         if outcome.flow:
             return outcome
         if outcome.status is None:
-            return self.forked([lambda: self.run_all(body), lambda: self._branch(parts[1:], node)], node)
+            return self.forked([lambda: self.run_all(body), lambda: self._branch(parts[1:], node)], self.line(node))
         return self.run_all(body) if outcome.status else self._branch(parts[1:], node)
 
-    def forked(self, branches: list[Callable[[], Outcome]], node: Node) -> Outcome:
+    def forked(self, branches: list[Callable[[], Outcome]], line: int) -> Outcome:
         """Follow each of several branches, of which nobody says which runs; raises UserError if trainings differ."""
         names, before, start = self.deciding(self.undecided), self.state, len(self.calls)
         received, left = self.standard_input, list[str | None]()
@@ -97,10 +95,10 @@ class Branches(Shell):
         started = [calls for _, _, calls in ends if calls]
         started = [calls for number, calls in enumerate(started) if calls not in started[:number]]
         if len(started) > 1 and names:
-            raise not_decided(names, self.line(node))
+            raise not_decided(names, line)
         self.calls += [call for calls in started for call in calls]
         self.undecided = names
-        return self._gone_on(ends, names, self.line(node))
+        return self._gone_on(ends, names, line)
 
     def _gone_on(self, ends: list[tuple[Outcome, State, list[Call]]], names: list[str], line: int) -> Outcome:
         """Go on where several branches end; what holds where a function may have returned is kept until its end."""
@@ -142,7 +140,7 @@ class Branches(Shell):
 
     def deciding(self, names: list[str]) -> list[str]:
         """The variables that a reader can say so that these are known."""
-        causes = [self.state.causes.get(name) or [name] for name in names]
+        causes = [self.state.causes.get("@" if name.isdecimal() else name) or [name] for name in names]
         return list(dict.fromkeys(cause for names_of_one in causes for cause in names_of_one))
 
     def _run_case_statement(self, node: Node) -> Outcome:
@@ -169,14 +167,4 @@ class Branches(Shell):
     def _any_case(self, items: list[Node], node: Node) -> Outcome:
         bodies = [lambda item=item: self.run_all(case(item)[1]) for item in items]
         takes_all = any("*" in case(item)[0] for item in items)
-        return self.forked([*bodies, *([] if takes_all else [Outcome])], node)
-
-
-def not_decided(names: list[str], line: int) -> UserError:
-    """The error where nobody says which of several trainings runs."""
-    return UserError(
-        f"which training runs is decided by {', '.join(f'${name}' for name in names)} (line {line}), "
-        f"which the script does not say; add {set_options(names)}",
-        code="branch-not-decided",
-        variables=names,
-    )
+        return self.forked([*bodies, *([] if takes_all else [Outcome])], self.line(node))

@@ -15,6 +15,7 @@ _COMPARED: Mapping[str, Callable[[int, int], bool]] = {
     "-eq": operator.eq, "-ne": operator.ne, "-lt": operator.lt, "-le": operator.le, "-gt": operator.gt,
     "-ge": operator.ge,
 }  # fmt: skip
+_REPEATED_GROUP, MOST_LETTERS = re.compile(r"[*+}|][^()]*\)+[*+{]"), 1000
 _TEXTS = ("=", "==", "!=", "<", ">", "=~")
 
 
@@ -111,6 +112,9 @@ class Condition:
         )
 
     def _searched(self, pattern: str, text: str) -> Decision:
+        if _REPEATED_GROUP.search(pattern) or len(text) > MOST_LETTERS:  # Python may search for ever
+            self._matched([unknown("${BASH_REMATCH[@]}")])
+            return None
         try:
             ignores_case = bool(self.expansion.state.options.get("nocasematch"))
             match = re.search(with_classes(pattern), text, re.IGNORECASE * ignores_case)
@@ -126,7 +130,7 @@ class Condition:
     def _of_one(self, sign: str, raw: str) -> Decision:
         """Emptiness, which a variable that nobody sets has; files are not looked at."""
         if sign == "-v":
-            return self.expansion.state.value(raw) is not None
+            return self._is_set(raw)
         value = self._text(raw)
         if value is None:
             return True  # `[ -n ]` tests the sign, a word
@@ -141,6 +145,15 @@ class Condition:
         if self._note(value) and not re.sub("\ue000[^\ue001]*\ue001", "", value):
             return None
         return bool(as_written(value)) == (sign == "-n")
+
+    def _is_set(self, raw: str) -> Decision:
+        """Of a variable, or an element of an array."""
+        name = self._text(raw) or ""
+        if self._note(name):
+            return None
+        array, bracket, key = name.partition("[")
+        value = self.expansion.one_word(f"${{{array}[{key}-}}") if bracket and key != "]" else None
+        return bool(value) if bracket else self.expansion.state.value(name) is not None
 
 
 def both(one: Decision, other: Decision) -> Decision:

@@ -127,6 +127,9 @@ class Expansion:
         name, key, colon, sign, text = default.groups()
         values, quotes = self._values(name, key), '"' if is_quoted else _BOTH
         is_set = bool(values) and not (colon and values == [""])
+        if is_set and sign == "+" and colon and (names := _of_unknown(values or [])):
+            fields.add(unknown(written, names[0]))  # which may be empty
+            return False
         if sign == "-" and not text and values is None:
             self.state.empty[name] = None
         if sign in "-+" and is_set == (sign == "+"):
@@ -254,8 +257,7 @@ class Expansion:
         return pattern
 
     def _sum(self, written: str, within: str) -> str:
-        open_names = self.unknown_operands(within)
-        number = self.number(within)
+        number, open_names = self.sum(within)
         return unknown(written, (open_names or [""])[0]) if number is None else str(number)
 
     def expanded(self, written: str) -> str:
@@ -275,7 +277,8 @@ class Expansion:
     def _value(self, name: str, written: str) -> str:
         if name == "#":
             return unknown(written, "1") if self.state.positional is None else str(len(self.state.positional))
-        value = self.state.text(name)
+        value = "" if self.state.is_known(name) else None
+        value = value if (stated := self.state.text(name)) is None else stated
         return unknown(written) if value is None else value
 
     def _parameter(self, written: str) -> str:
@@ -290,7 +293,8 @@ class Expansion:
         if not match:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
-        if value is None and not (match[2] and self._is_whole(match[1], match[2])):
+        has_none = self._is_whole(match[1], match[2]) if match[2] else self.state.is_known(match[1])
+        if value is None and not has_none:
             return unknown(written, match[1] if re.match(":?[?]", rest) else "")  # what it says then decides nothing
         return self._changed(value or "", rest, written) if rest else value or ""
 
@@ -305,7 +309,8 @@ class Expansion:
             elements = self.state.elements(array)
             known = elements is not None and not any(map(is_unknown, elements))
             return str(len(elements or [])) if known else unknown(written)
-        value = self.state.text(name)
+        match = _PARAMETER.fullmatch(name)
+        value = self._element(match[1], match[2]) if match else None
         return unknown(written) if value is None or is_unknown(value) else str(len(value))
 
     def _element(self, name: str, subscript: str | None) -> str | None:
@@ -313,9 +318,13 @@ class Expansion:
         if subscript is None:
             return str(len(self.state.positional)) if name == "#" and self.state.positional else self.state.text(name)
         value, key = self.state.value(name), subscript[1:-1]
+        if value is not None and (names := unknown_names(self.one_word(key))):
+            return unknown(f"${{{name}{subscript}}}", names[0])
         if isinstance(value, dict) and not isinstance(value, Gapped):
             return value.get(self.one_word(key))
-        number, elements = self.number(key), self.state.numbered(name)
+        (number, names), elements = self.sum(key), self.state.numbered(name)
+        if number is None and value is not None and names:
+            return unknown(f"${{{name}{subscript}}}", names[0])
         if number is None or elements is None:
             return None
         return elements.get(number if number >= 0 else max(elements, default=-1) + 1 + number)
@@ -380,22 +389,25 @@ class Expansion:
 
     def number(self, written: str) -> int | None:
         """A sum's value; None: it is unknown."""
+        return self.sum(written)[0]
+
+    def sum(self, written: str) -> tuple[int | None, list[str]]:
+        """The same, and if it is unknown the variables that nobody says."""
         text = self.one_word(written)
         if not is_unknown(text):
             try:
-                return Arithmetic(text, _Numbers(self)).value()
+                return Arithmetic(text, _Numbers(self)).value(), []
             except (ValueError, KeyError, ZeroDivisionError, RecursionError):
                 pass
-        open_names = self.unknown_operands(written)
+        open_names = self._unknown_operands(text)
         for match in _ASSIGNED.finditer(as_written(text)):  # what it would have assigned is unknown, too
             name = match[1] or match[3] or match[4]
             self.state.assign(name, [unknown(f"${{{name}[@]}}")] if match[2] else unknown(f"${name}"))
             self.state.causes[name] = [one for one in open_names if one != name]
-        return None
+        return None, open_names
 
-    def unknown_operands(self, written: str) -> list[str]:
-        """The variables of a sum that nobody says."""
-        text = self.one_word(written)
+    def _unknown_operands(self, text: str) -> list[str]:
+        """The variables of an expanded sum that nobody says."""
         known = " ".join(piece for piece in pieces(text) if not is_unknown(piece))
         values = {name: self.state.text(name) for name in re.findall(r"(?<!\w)[A-Za-z_]\w*", known)}
         return [*unknown_names(text), *(name for name, value in values.items() if value is None or is_unknown(value))]
@@ -431,6 +443,11 @@ class _Numbers(MutableMapping[str, int]):
 
     def __len__(self) -> int:
         return len(self.expansion.state.variables)
+
+
+def _of_unknown(values: list[str]) -> list[str]:
+    """The variables of values that are unknown as a whole; none if something of them is known."""
+    return [] if any(not is_unknown(part) for value in values for part in pieces(value)) else unknown_names(values[0])
 
 
 def _odd(pattern: str) -> UserError:

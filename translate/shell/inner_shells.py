@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from frameworks.command_parser import set_options
 from system.errors import UserError
 from translate.shell.expansion import Expansion
 from translate.shell.scanning import raw_words
-from translate.shell.values import Outcome, State, as_written
+from translate.shell.values import Decision, Outcome, State, as_written
 
 SHELLS = ("bash", "sh", "zsh", "dash", "ksh")
 _READS_SCRIPTS = (*SHELLS, "sbatch", "qsub", "source", ".")
@@ -25,11 +26,13 @@ class Shell(ABC):
 
     state: State
     folder: Path  # where the script's own files are searched
+    beside: dict[str, str]  # those that were read there, by name
     training_word: Callable[[list[str]], int | None]  # where a program's words name a training, if they do
     output: list[str | None] | None = None  # of a substituted command; None within: not known
     standard_input: str | None = None  # what is left of it
     calls: list[Any]  # of trainings
     program_line: int = 0  # of the script, where the program stands that is followed
+    status: Decision = True  # of the last statement
     loops: int = 0  # around the statement that is followed, within its function
     returned: list[tuple[State, list[str]]] | None  # where this function may have returned, and why; None: in none
 
@@ -51,8 +54,22 @@ class Shell(ABC):
         """Follow a program, a function, or a command of the shell."""
 
     @abstractmethod
+    def deciding(self, names: list[str]) -> list[str]:
+        """The variables that a reader can say so that these are known."""
+
+    @abstractmethod
     def tested(self, text: str, double: bool) -> Outcome:
         """The outcome of a test."""
+
+
+def not_decided(names: list[str], line: int, what: str = "which training runs") -> UserError:
+    """The error where nobody says which of several trainings runs."""
+    return UserError(
+        f"{what} is decided by {', '.join(f'${name}' for name in names)} (line {line}), "
+        f"which the script does not say; add {set_options(names)}",
+        code="branch-not-decided",
+        variables=names,
+    )
 
 
 def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
@@ -61,7 +78,7 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
     if name in _RUNS_ELSEWHERE and shell.standard_input is not None:
         _follow(shell, shell.standard_input, [])
         return True
-    written = shell.state.file(arguments[0]) if "/" in arguments[0] else None
+    written = written_text(shell, arguments[0]) if "/" in arguments[0] else None
     if written is not None:
         _follow(shell, written, arguments[1:], arguments[0])
         return True
@@ -78,6 +95,27 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
     return _follow_file(shell, name, rest)
 
 
+def written_text(shell: Shell, file: str) -> str | None:
+    """What the script has written to a file that is run, or that a training reads; None: nothing.
+
+    Raises:
+        UserError: a branch decides it, or a program has changed it.
+    """
+    name = shell.state.own_name(file)
+    text = shell.state.files.get(name, "")
+    if text is None:
+        names, line = shell.deciding([f"/{name}"]), shell.program_line
+        if names != [f"/{name}"]:
+            raise not_decided(names, line, f"what is in {name}")
+        raise UserError(
+            f"line {line} reads {name}, and what the script's programs have made of it is not known; write what it "
+            "holds into the script",
+            code="unknown-content",
+            file=name,
+        )
+    return shell.state.file(name)
+
+
 def _shell_options(arguments: list[str]) -> tuple[str, list[str]]:
     """The letters of a shell's options, and the words after them."""
     letters, rest = "", arguments
@@ -92,10 +130,11 @@ def _shell_options(arguments: list[str]) -> tuple[str, list[str]]:
 
 def _follow_file(shell: Shell, name: str, arguments: list[str]) -> bool:
     file = next((word for word in arguments if not word.startswith("-")), "")
-    text = shell.state.file(file)
-    beside = shell.folder / as_written(file)
+    text = written_text(shell, file)
+    name_beside = as_written(shell.state.own_name(file)) if file else ""
+    beside = shell.folder / name_beside
     if text is None and file.endswith((".sh", ".bash", ".slurm", ".env")) and beside.is_file():
-        text = beside.read_text(encoding="utf-8")
+        text = shell.beside[name_beside] = beside.read_text(encoding="utf-8")
     if text is None:
         return False
     same_shell = name in ("source", ".")
@@ -123,7 +162,7 @@ def _follow(
     try:
         shell.run_script(text, sourced=False)
     finally:
-        shell.state, shell.standard_input = before, received
+        shell.state, shell.standard_input = before.with_files_of(shell.state), received
 
 
 def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
@@ -133,8 +172,8 @@ def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
             return in_environment(shell, arguments[number:])
         if word.rpartition("/")[2] in SHELLS and starts_a_shell(shell, arguments[number:]):
             return Outcome()
-        text = shell.state.file(word)
-        if text is not None and re.search(r"\.(sh|bash|slurm|sbatch)\Z", word):
+        text = written_text(shell, word) if re.search(r"\.(sh|bash|slurm|sbatch)\Z", word) else None
+        if text is not None:
             _follow(shell, text, arguments[number + 1 :])
             return Outcome()
         if re.search(r"\S\s+\S", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
@@ -162,7 +201,7 @@ def in_environment(shell: Shell, arguments: list[str]) -> Outcome:
         rest = _with_environment(shell.state, dict(options), {value for _, value in options}, rest)
         return shell.run_program(["command", *rest], shell.program_line) if rest else Outcome()
     finally:
-        shell.state = before
+        shell.state = before.with_files_of(shell.state)
 
 
 def _with_environment(state: State, options: Mapping[str, str], removed: set[str], arguments: list[str]) -> list[str]:

@@ -7,7 +7,6 @@ leave different is unknown after them, and named wherever its value is needed.
 
 from __future__ import annotations
 
-import posixpath
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -19,10 +18,10 @@ from tree_sitter import Node
 from system.errors import UserError
 from translate.shell import programs
 from translate.shell.assignments import assign
-from translate.shell.branches import Call, not_decided
+from translate.shell.branches import Call
 from translate.shell.conditions import Condition
 from translate.shell.expansion import Expansion
-from translate.shell.inner_shells import exported_function, followed_within, starts_a_shell
+from translate.shell.inner_shells import exported_function, followed_within, not_decided, starts_a_shell, written_text
 from translate.shell.redirections import Redirections
 from translate.shell.syntax import assigned, joined, parsed, text_of, words_behind_redirections
 from translate.shell.values import (
@@ -43,6 +42,7 @@ from translate.shell.words import with_braces, with_home
 MOST_STATEMENTS = 100_000
 DEEPEST = 40  # scripts within scripts, and calls of functions
 _OWN = ("local", "declare", "typeset")  # in a function, these make a variable of its own
+_TESTS = ("test_command", "compound_statement", "negated_command", "list")
 _STATEMENTS_WITHIN = ("program", "compound_statement", "do_group", "else_clause")
 
 
@@ -54,6 +54,7 @@ class Interpreter(Redirections):
     folder: Path  # where the script's own files are searched
     outside: Mapping[str, str]
     calls: list[Call] = field(default_factory=list)
+    beside: dict[str, str] = field(default_factory=dict)
     output: list[str | None] | None = None  # of a substituted command; None within: not known
     standard_input: str | None = None
     statements: int = 0
@@ -117,7 +118,7 @@ class Interpreter(Redirections):
             if error.code == "endless-script":
                 raise
         finally:
-            self.state, self.output = before, outer
+            self.state, self.output = before.with_files_of(self.state), outer
         return None if None in lines else "".join(line or "" for line in lines)
 
     def line(self, node: Node) -> int:
@@ -137,7 +138,9 @@ class Interpreter(Redirections):
         handler = getattr(self, f"_run_{node.type}", None)
         if handler is None and self.output is not None:
             self.output.append(None)
-        return handler(node) if handler else Outcome()
+        outcome: Outcome = handler(node) if handler else Outcome()
+        self.status = outcome.status
+        return outcome
 
     def run_all(self, nodes: list[Node]) -> Outcome:
         """Follow statements in turn."""
@@ -151,8 +154,7 @@ class Interpreter(Redirections):
         return outcome
 
     def _run_compound_statement(self, node: Node) -> Outcome:
-        number = self.expansion.number(text_of(node)[2:-2])  # ((…)): braces were followed before
-        self.undecided = self.expansion.unknown_operands(text_of(node)[2:-2]) if number is None else []
+        number, self.undecided = self.expansion.sum(text_of(node)[2:-2])  # ((…)): braces were followed before
         return Outcome(None if number is None else number != 0)
 
     def _run_subshell(self, node: Node) -> Outcome:
@@ -163,7 +165,7 @@ class Interpreter(Redirections):
         try:
             return Outcome(self._apart(follow).status)
         finally:
-            self.state = before
+            self.state = before.with_files_of(self.state)
 
     def _apart(self, follow: Callable[[], Outcome], returns: bool | None = None) -> Outcome:
         """Follow what no `break` or `return` leaves for what is around it: a function, or a shell of its own.
@@ -198,16 +200,20 @@ class Interpreter(Redirections):
             raise programs.in_trap()
 
     def _run_list(self, node: Node) -> Outcome:
-        left, sign, right = node.children[0], node.children[1].type, node.children[-1]
+        return self.follow_list(node, lambda: self.run(node.children[-1]))
+
+    def follow_list(self, node: Node, follow_right: Callable[[], Outcome]) -> Outcome:
+        """See Redirections."""
+        left, sign = node.children[0], node.children[1].type
         first = self.run(left)
         if first.flow:
             return first
         if first.status is None:
-            is_test = left.type in ("test_command", "compound_statement", "negated_command", "list")
+            is_test = left.type in _TESTS or text_of(left).split()[:1][0] in self.state.functions
             if sign == "&&" and not is_test:
-                return self.run(right)  # a program that succeeds
-            return self.forked([lambda: self.run(right), lambda: Outcome(sign == "||")], node)
-        return self.run(right) if first.status == (sign == "&&") else first
+                return follow_right()  # a program that succeeds
+            return self.forked([follow_right, lambda: Outcome(sign == "||")], self.line(node))
+        return follow_right() if first.status == (sign == "&&") else first
 
     def _run_negated_command(self, node: Node) -> Outcome:
         outcome = self.run(node.named_children[0])
@@ -237,7 +243,7 @@ class Interpreter(Redirections):
         is_here = self.state.options.get("lastpipe", False)
         ways = [lambda: self.run(node), lambda: self._in_subshell(lambda: self.run(node))]
         self.undecided = ["lastpipe"] if is_here is None else []
-        return self.forked(ways, node) if is_here is None else ways[not is_here]()
+        return self.forked(ways, self.line(node)) if is_here is None else ways[not is_here]()
 
     def _run_variable_assignments(self, node: Node) -> Outcome:
         return self._assigned(node.named_children)
@@ -259,21 +265,23 @@ class Interpreter(Redirections):
     def _run_declaration_command(self, node: Node) -> Outcome:
         """Values are expanded before the first is assigned, except arrays, which bash makes in turn."""
         options = [text_of(child) for child in node.children if re.match(r"[-+]\w", text_of(child))]
-        kind, later = node.children[0].type, list[tuple[Node, str]]()
+        kind, later = node.children[0].type, list[str]()
         prints = any("p" in option for option in options)
         if self.output is not None and (len(node.children) == 1 or prints):
             self.output.append(None)
         for child in node.named_children:
             written = text_of(child)
             if re.match(r"[^=]*=\(", written):
-                self._declare(kind, options, child, written)
+                self._declare(kind, options, written)
             else:
-                later += [(child, self._with_value(one)) for one in with_braces(written)]
-        for child, text in later:
-            self._declare(kind, options, child, text)
-        return Outcome(not prints or all(self.state.value(name) is not None for _, name in later if name[:1] != "-"))
+                later += map(self._with_value, with_braces(written))
+        for text in later:
+            self._declare(kind, options, text)
+        return Outcome(not prints or all(self.state.value(name) is not None for name in later if name[:1] != "-"))
 
-    def _declare(self, command: str, signs: list[str], node: Node, text: str) -> None:
+    def _declare(self, command: str, signs: list[str], text: str) -> None:
+        if not re.match(r"[A-Za-z_]\w*(\[.*?\])?\+?=|-", text):
+            text = _requoted(self.expansion.one_word(text))
         options = "".join(sign for sign in signs if sign.startswith("-"))
         refers, name = "n" in options and command != "export", ""
         is_local = self.state.hidden is not None and command in _OWN and "g" not in options
@@ -287,11 +295,8 @@ class Interpreter(Redirections):
             self.state.references.pop(text.partition("=")[0], None)
         if refers and not text.startswith("-"):
             self.state.refer(text.partition("=")[0], self.expansion.one_word(text.partition("=")[2]))
-        elif node.type == "variable_assignment":
-            name = self.assign(text, is_map="A" in options)
-        elif node.type in ("variable_name", "word", "string") and not text.startswith("-"):
-            written = self.expansion.one_word(text)
-            name = self.assign(written) if "=" in written else text
+        elif not text.startswith("-"):
+            name = self.assign(text, is_map="A" in options) if "=" in text else text
             if "A" in options and name not in self.state.variables:
                 self.state.assign(name, {})
         if name and (command == "export" or any("x" in sign for sign in signs)):
@@ -312,7 +317,8 @@ class Interpreter(Redirections):
     def _run_function_definition(self, node: Node) -> Outcome:
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.state.functions[text_of(name)] = body
+            self.state.functions[text_of(name)] = [body]
+            self.state.causes.pop(f"{text_of(name)}()", None)
         return Outcome()
 
     # tests and programs
@@ -368,7 +374,7 @@ class Interpreter(Redirections):
             return self.expansion.fields(written)
         file, output = unknown(written), self.output_of(written[2:-1])
         if output is not None:
-            self.state.files[posixpath.normpath(file)] = output
+            self.state.write(file, output)
         return [file]
 
     def run_program(self, arguments: list[str], line: int) -> Outcome:
@@ -377,7 +383,7 @@ class Interpreter(Redirections):
         if arguments[0] == "time":  # unlike programs that start others, it is a word of the shell
             arguments = arguments[1 + (arguments[1:2] == ["-p"]) :] or ["true"]
         if arguments[0] in self.state.functions:
-            return self.run_function(arguments)
+            return self._run_any_version(arguments)
         built_in = programs.BUILT_IN.get(as_written(arguments[0]).rpartition("/")[2])
         if built_in:
             return built_in(self, arguments)
@@ -394,19 +400,35 @@ class Interpreter(Redirections):
             if not self.state.ended:  # else it is in the place of the same one, after which the script ended
                 self.calls.append(call)
             return Outcome()
+        programs.changes_files(self, arguments)
         return followed_within(self, arguments) or Outcome(None)
 
     def _named_files(self, arguments: list[str]) -> dict[str, str]:
         """By name, the texts of files that words name, alone or behind an equals sign, and the script has written."""
         names = [name for word in arguments for name in (word, word.partition("=")[2])]
-        return {name: text for name in names if (text := self.state.file(name)) is not None}
+        return {name: text for name in names if (text := written_text(self, name)) is not None}
 
     def environment(self) -> dict[str, str]:
         """The exported variables, in the order in which the script names them."""
         texts = {name: self.state.text(name) for name in self.state.variables if name in self.state.exported}
         return {name: text for name, text in texts.items() if text is not None}
 
-    def run_function(self, arguments: list[str]) -> Outcome:
+    def _run_any_version(self, arguments: list[str]) -> Outcome:
+        """Follow a function, or each that it may be: which it is, and whether it is defined, a branch may decide."""
+        name, line = arguments[0], self.program_line
+        versions = self.state.functions[name]
+        ways = [
+            (lambda body=body: self.run_function(arguments, body))  # type: ignore[misc]
+            if body is not None
+            else lambda: programs.BUILT_IN["command"](self, ["command", *arguments])
+            for body in versions
+        ]
+        if len(ways) == 1:
+            return ways[0]()
+        self.undecided = [f"{name}()"]
+        return self.forked(ways, line)
+
+    def run_function(self, arguments: list[str], body: Node) -> Outcome:
         """Follow a function of the script; its local variables are all of its own."""
         positional, self.state.positional = self.state.positional, arguments[1:]
         references, self.state.references = self.state.references, dict(self.state.references)
@@ -416,7 +438,7 @@ class Interpreter(Redirections):
         try:
             if self.depth > DEEPEST:
                 raise UserError(f"the function {arguments[0]} calls itself without an end", code="endless-script")
-            outcome = self._apart(lambda: self.run(self.state.functions[arguments[0]]), returns=True)
+            outcome = self._apart(lambda: self.run(body), returns=True)
         finally:
             self.depth -= 1
             self.state.kinds = kinds | {n: k for n, k in self.state.kinds.items() if n not in (self.state.hidden or {})}
@@ -437,6 +459,12 @@ class Interpreter(Redirections):
                 self.state.variables.pop(name, None)
             else:
                 self.state.variables[name] = value
+
+
+def _requoted(text: str) -> str:
+    """An assignment that has been expanded, with its value in quotes, or a name alone."""
+    name, equals, value = text.partition("=")
+    return f"{name}={shlex.quote(value)}" if equals else name
 
 
 def _names_of_settings(arguments: list[str]) -> list[str]:

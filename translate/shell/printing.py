@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 
@@ -15,14 +16,14 @@ _ENDS = re.compile(r"(?<!\\)(?:\\\\)*\\c")  # `\c` ends what echo and printf wri
 
 
 def _echo(shell: Shell, arguments: list[str]) -> Outcome:
-    options = re.match(r"-[neE]+\Z", arguments[1]) if len(arguments) > 1 else None
-    text = " ".join(arguments[2:] if options else arguments[1:])
-    if options and "e" in options[0]:
+    written = list(itertools.dropwhile(lambda word: re.fullmatch("-[neE]+", word), arguments[1:]))
+    options, text = "".join(arguments[1 : len(arguments) - len(written)]), " ".join(written)
+    if options.rfind("e") > options.rfind("E"):
         ended, text = _ENDS.search(text), unescaped(text, octal="0[0-7]{0,3}", signs="")
         if ended and shell.output is not None:
             shell.output.append(None)
     if shell.output is not None:
-        shell.output.append(text + ("" if options and "n" in options[0] else "\n"))
+        shell.output.append(text + "\n" * ("n" not in options))
     return Outcome()
 
 
@@ -158,7 +159,7 @@ WRITING: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "echo": _echo, "printf": _printf, "cat": _cat, "grep": _grep, "seq": _computed(_sequence),
     "basename": _computed(_base_name), "dirname": _computed(_folder_name), "expr": _computed(_expression),
     **dict.fromkeys(
-        ("ls", "tail", "head", "pip", "pip3", "git", "pwd", "date", "hostname", "tee", "module", "ulimit", "umask",
+        ("ls", "tail", "head", "pip", "pip3", "git", "pwd", "date", "hostname", "module", "ulimit", "umask",
          "pushd", "popd", "hash"),
         writes,
     ),

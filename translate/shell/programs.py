@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -10,8 +11,12 @@ from system.errors import UserError
 from translate.shell.inner_shells import Shell, exported_function, in_environment
 from translate.shell.printing import WRITING, writes
 from translate.shell.reading import map_file, read
-from translate.shell.values import Outcome, as_written, is_unknown, unknown
+from translate.shell.values import Outcome, as_written, is_unknown, unknown, unknown_names
 
+_READING = (  # programs that leave the files that they name as they are
+    "ls", "head", "tail", "wc", "diff", "cmp", "less", "more", "stat", "file", "realpath", "readlink", "du", "md5sum",
+    "sha256sum", "scp", "git", "tar", "curl", "wget", "source", ".", "bash", "sh", "sort", "uniq", "cut", "tr", "jq",
+)  # fmt: skip
 _IN_WORD = " getopts"  # where it is within one word of several letters
 
 
@@ -20,7 +25,7 @@ def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
     if len(arguments) < 3:
         return Outcome(False)
     state, letters, name, index_text = shell.state, arguments[1], arguments[2], shell.state.text("OPTIND") or "1"
-    if state.positional is None or not index_text.isdigit():
+    if state.positional is None or not index_text.isdecimal():
         for one in (name, "OPTARG", "OPTIND"):
             state.assign(one, unknown(f"${one}"))
         return Outcome(None)
@@ -50,17 +55,35 @@ def _get_options(shell: Shell, arguments: list[str]) -> Outcome:
 
 
 def _set(shell: Shell, arguments: list[str]) -> Outcome:
-    if "--" in arguments:
-        shell.state.positional = arguments[arguments.index("--") + 1 :]
+    """`set`: its options, of which `-o` has a name; what follows them are the script's arguments from now on."""
+    rest = arguments[1:]
+    while rest and re.match(r"[-+]\w", rest[0]):
+        rest = rest[1 + ("o" in rest[0]) :]
+    first, others = rest[:1], rest[1:]
+    if first == ["--"] or (others and first == ["-"]):
+        shell.state.positional = others
+    elif len(rest) == 1 and is_unknown(rest[0]):  # options or arguments
+        _forget_arguments(shell, rest[0])
+        return Outcome()
+    elif rest and first != ["-"]:
+        shell.state.positional = rest
+    if shell.state.positional is not None:
+        shell.state.causes.pop("@", None)
     return Outcome()
 
 
+def _forget_arguments(shell: Shell, text: str) -> None:
+    """Know no arguments from now on, since they depend on what is unknown in a text."""
+    shell.state.positional, shell.state.causes["@"] = None, unknown_names(text)
+
+
 def _shift(shell: Shell, arguments: list[str]) -> Outcome:
-    if len(arguments) > 1 and not arguments[1].isdigit():
-        shell.state.positional = None
-    count = int(arguments[1]) if len(arguments) > 1 and arguments[1].isdigit() else 1
+    text = arguments[1] if len(arguments) > 1 else "1"
+    if is_unknown(text):
+        _forget_arguments(shell, text)
     if shell.state.positional is None:
         return Outcome()
+    count = int(text) if text.isascii() and text.isdecimal() else len(shell.state.positional) + 1
     if count > len(shell.state.positional):
         return Outcome(False)
     shell.state.positional = shell.state.positional[count:]
@@ -146,12 +169,12 @@ def _wrapped(shell: Shell, arguments: list[str]) -> Outcome:
         rest = rest[1:]
     if not rest:
         return Outcome()
-    function = shell.state.functions.pop(rest[0], None)
+    versions = shell.state.functions.pop(rest[0], None)
     try:
         return shell.run_program(rest, shell.program_line)
     finally:
-        if function is not None:
-            shell.state.functions[rest[0]] = function
+        if versions is not None:
+            shell.state.functions[rest[0]] = versions
 
 
 def _exec(shell: Shell, arguments: list[str]) -> Outcome:
@@ -232,8 +255,8 @@ def _from_elsewhere(shell: Shell, arguments: list[str]) -> UserError:
 
 def _ends(flow: str) -> Callable[[Shell, list[str]], Outcome]:
     def run(shell: Shell, arguments: list[str]) -> Outcome:
-        status = not (len(arguments) > 1 and arguments[1] != "0")
-        return Outcome(status, flow)
+        text = arguments[1] if len(arguments) > 1 else "$?"
+        return Outcome(shell.status if as_written(text) == "$?" else None if is_unknown(text) else text == "0", flow)
 
     return run
 
@@ -260,6 +283,38 @@ def _fails(shell: Shell, arguments: list[str]) -> Outcome:
     return Outcome(False)
 
 
+def _removes(shell: Shell, arguments: list[str]) -> Outcome:
+    """`rm`: what it removes is written anew or not at all."""
+    for word in map(shell.state.own_name, arguments[1:]):
+        for name in [name for name in shell.state.files if fnmatch.fnmatch(f"{name}/", f"{word}/*")]:
+            shell.state.write(name, "")
+    return Outcome()
+
+
+def _copies(shell: Shell, arguments: list[str]) -> Outcome:
+    """`cp`, `mv` and `ln`: one file has what another has, or nobody knows what."""
+    names = [word for word in arguments[1:] if not word.startswith("-")]
+    known = len(names) == 2 and arguments[0] != "ln"
+    for name in names[-1:]:
+        shell.state.write(name, shell.state.file(names[0]) if known else None)
+    if arguments[0] == "mv":
+        for name in names[:-1]:
+            shell.state.write(name, "")
+    return Outcome()
+
+
+def changes_files(shell: Shell, arguments: list[str]) -> None:
+    """Forget what files hold that a program may change: `sed -i`, `tee`, or one that the script does not explain."""
+    program, parts = arguments[0].rpartition("/")[2], [part for word in arguments[1:] for part in word.split("=")]
+    if program in ("sed", "perl", "awk", "yq") and not any(
+        re.match("-i|--in-place|-[a-z]*i", word) for word in arguments[1:]
+    ):
+        return
+    if program not in _READING:
+        for name in set(map(shell.state.own_name, parts)) & shell.state.files.keys():
+            shell.state.write(name, None)
+
+
 BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     **WRITING,
     "read": read, "mapfile": map_file, "readarray": map_file, "set": _set,
@@ -269,8 +324,6 @@ BUILT_IN: Mapping[str, Callable[[Shell, list[str]], Outcome]] = {
     "env": in_environment, "xargs": _appends, "parallel": _multiplies,
     "exec": _exec, "trap": _trap, "command": _wrapped, "builtin": _wrapped, "exit": _ends("exit"), "return": _returns,
     "break": _leaves("break"), "continue": _leaves("continue"), "true": _succeeds, ":": _succeeds, "false": _fails,
-    **dict.fromkeys(
-        ("cd", "mkdir", "rm", "cp", "mv", "wait", "sleep", "touch", "ln", "chmod"),
-        _succeeds,
-    ),
+    "rm": _removes, **dict.fromkeys(("cp", "mv", "ln"), _copies),
+    **dict.fromkeys(("cd", "mkdir", "wait", "sleep", "touch", "chmod"), _succeeds),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from abc import abstractmethod
+from collections.abc import Callable
 
 from tree_sitter import Node
 
@@ -24,8 +25,19 @@ class Redirections(Loops):
     def output_of(self, command: str) -> str | None:
         """The output of a command; None if a program would make it."""
 
+    @abstractmethod
+    def follow_list(self, node: Node, follow_right: Callable[[], Outcome]) -> Outcome:
+        """Follow `left && right` or `left || right`, whose right side is followed so."""
+
     def _run_redirected_statement(self, node: Node) -> Outcome:
-        body, received, is_given = node.child_by_field_name("body"), self.standard_input, False
+        """Follow a statement with redirections; the grammar gives a list those of its last statement."""
+        body = node.child_by_field_name("body")
+        if body is not None and body.type == "list":
+            return self.follow_list(body, lambda: self._redirected(node, body.children[-1]))
+        return self._redirected(node, body)
+
+    def _redirected(self, node: Node, body: Node | None) -> Outcome:
+        received, is_given = self.standard_input, False
         for child in node.children:
             if child.type == "herestring_redirect":
                 self.standard_input = self.herestring(child)
@@ -73,13 +85,10 @@ class Redirections(Loops):
 
     def _write(self, file: str, redirection: str) -> None:
         lines, appends = self.output or [], redirection.lstrip("1&").startswith(">>")
-        file, before = posixpath.normpath(file), (self.state.file(file) or "") if appends else ""
-        if file.startswith("/dev/"):
-            return
-        if None not in lines:
-            self.state.files[file] = before + "".join(line or "" for line in lines)
-        elif not appends:
-            self.state.files.pop(file, None)
+        before = self.state.files.get(posixpath.normpath(file), "") if appends else ""
+        if not file.startswith("/dev/"):
+            parts = [before, *lines]
+            self.state.write(file, None if None in parts else "".join(part or "" for part in parts))
 
     def herestring(self, node: Node) -> str:
         """What `<<< word` gives."""

@@ -12,6 +12,7 @@ _CLOSING = {"(": ")", "{": "}", "[": "]"}
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s\\'\"`;&|<>()])+)")
 _CASE_SIGN, _CASE_IN, _CASE_END = re.compile(r";;&?|;&"), re.compile(r"\s+in(?=\s)"), re.compile(r"esac\b")
 _COMMAND_BEFORE = re.compile(r"(?:\A|[;&|(){}!\n`]|\b(?:do|then|else|elif|if|while|until))[ \t]*\Z")
+_CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*((?:\\\n)+)\Z")
 _HELD = re.compile(r"__held_([0-9a-f]+)_")
 
 
@@ -277,7 +278,11 @@ def _before_pattern(text: str, position: int) -> int:
 
 
 def _begins_comment(text: str, position: int) -> bool:
-    return text[position : position + 1] == "#" and (position == 0 or text[position - 1] in " \t\n;&|(")
+    if text[position : position + 1] != "#":
+        return False
+    before = _CONTINUED.search(text, max(0, position - 100), position)
+    start = before.start(1) if before else position  # a line that goes on ends no word
+    return start == 0 or text[start - 1] in " \t\n;&|("
 
 
 def _line_end(text: str, position: int) -> int:

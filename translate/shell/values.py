@@ -107,23 +107,27 @@ class Left(NamedTuple):
 
 @dataclass
 class State:
-    """What statements change. A copy shares nothing that changes, but for `empty`."""
+    """What statements change. A copy shares nothing that changes, but for the last three."""
 
     outside: Mapping[str, str]  # variables that the reader says, for what the script leaves open
     variables: dict[str, Value] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
-    functions: dict[str, Node] = field(default_factory=dict)
+    functions: dict[str, list[Node | None]] = field(default_factory=dict)  # what each may be; None: not defined
     positional: list[str] | None = None  # None: those of the script, which nobody says
-    files: dict[str, str] = field(default_factory=dict)  # that the script has written
+    files: dict[str, str | None] = field(default_factory=dict)  # that the script has written; None: not known what
     references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
     kinds: dict[str, str] = field(default_factory=dict)  # of variables: i (integers), u (upper case), l (lower case)
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
-    causes: dict[str, list[str]] = field(default_factory=dict)  # by unknown variable, those that decide it
+    causes: dict[str, list[str]] = field(
+        default_factory=dict
+    )  # by unknown variable, `@`, `/file` or `f()`: who decides
     options: dict[str, Decision] = field(default_factory=dict)  # of shopt, by name
     aliases: set[str] = field(default_factory=set)
     traps: tuple[str, ...] = ("",)  # what may run at the end of the shell
     ended: tuple[Ended, ...] = ()  # branches in whose place this state may be
     empty: dict[str, None] = field(default_factory=dict)  # that nobody says and `${name:-}` takes so; of all copies
+    folders: set[str] = field(default_factory=set)  # variables that are the script's own folder; likewise
+    replaced: list[str] = field(default_factory=list)  # variables with the reader's value for an unknown one; likewise
 
     def copy(self) -> State:
         """A state that changes alone."""
@@ -140,7 +144,26 @@ class State:
 
     def file(self, name: str) -> str | None:
         """What the script has written to a file; None: nothing that is known."""
-        return self.files.get(posixpath.normpath(name))
+        return self.files.get(self.own_name(name))
+
+    def own_name(self, name: str) -> str:
+        """A file's name, from the script's own folder where it begins with that."""
+        first, *others = pieces(name) or [""]
+        is_own = is_own_folder(first) or bool(self.folders.intersection(unknown_names(first)))
+        return posixpath.normpath("".join(others).lstrip("/") if is_own and is_unknown(first) else name)
+
+    def with_files_of(self, other: State) -> State:
+        """This state with the files of a shell that it started."""
+        self.files, self.causes = (
+            other.files,
+            self.causes | {name: names for name, names in other.causes.items() if name.startswith("/")},
+        )
+        return self
+
+    def write(self, name: str, text: str | None) -> None:
+        """Have a file hold a text; None: not known what."""
+        self.files[self.own_name(name)] = text
+        self.causes.pop(f"/{self.own_name(name)}", None)
 
     def take(self, other: State) -> None:
         """Become another state."""
@@ -156,13 +179,17 @@ class State:
             self.refer(name, value)
             return
         name = self.target(name)
+        before = self.variables.get(name)
+        if isinstance(value, str) and before and not isinstance(before, str):
+            value = _with_first(before, value)
         if name in self.kinds:
             value = _of_kind(self.kinds[name], name, value)
         if isinstance(value, str) and is_unknown(value):
+            (self.folders.add if is_own_folder(value) else self.folders.discard)(name)
             named = _SUBSTITUTION.sub(rf"\g<1>{NAMED}{name}{END}", value)
-            value = self.outside.get(name, unknown(f"${name}", name) if _SUBSTITUTION.fullmatch(value) else named)
+            value = self._said(name, unknown(f"${name}", name) if _SUBSTITUTION.fullmatch(value) else named)
         elif value == [unknown(f"${{{name}[@]}}")] and name in self.outside:
-            value = self.outside[name].split()
+            value = self._said(name, "").split()
         parts = [value] if isinstance(value, str) else value.values() if isinstance(value, dict) else value
         if len(parts) + sum(map(len, parts)) > MOST_CHARACTERS:
             raise UserError(
@@ -175,13 +202,15 @@ class State:
 
     def value(self, name: str) -> Value | None:
         """A variable, or a parameter by number; None: nobody says it."""
-        if name.isdigit():
-            number = int(name)
-            if self.positional is not None and 0 < number <= len(self.positional):
-                return self.positional[number - 1]
-            return self.variables.get(name, self.outside.get(name))  # 0: the name of a script within the script
+        if name.isdecimal() and int(name) and (self.positional is not None or "@" in self.causes):
+            arguments = self.positional or []
+            return arguments[int(name) - 1] if int(name) <= len(arguments) else None
         name = self.target(name)
         return self.variables.get(name, self.outside.get(name))
+
+    def is_known(self, name: str) -> bool:
+        """Whether a parameter without a value is known to have none: one behind the last argument."""
+        return name.isdecimal() and int(name) > 0 and self.positional is not None
 
     def target(self, name: str) -> str:
         """The variable that a name stands for: itself, if it is no reference."""
@@ -264,19 +293,40 @@ class State:
             is_on = one.options.get(name, False)
             if is_on != other.options.get(name, False):
                 self.options[name], self.causes[name] = None, names
-        self.functions = other.functions | self.functions
-        self.files = other.files | self.files
+        self._merge_functions(one, other, names)
+        for file in {*one.files, *other.files}:
+            if file not in one.files or one.files[file] != other.files.get(file):
+                self.files[file], self.causes[f"/{file}"] = None, names
         self.traps = tuple(dict.fromkeys((*one.traps, *other.traps)))
         self.ended += tuple(one for one in other.ended if one not in self.ended)
         self.hidden = None if self.hidden is None else (other.hidden or {}) | self.hidden
         if one.positional != other.positional:
-            self.positional = None
+            self.positional, self.causes["@"] = None, names
+
+    def _merge_functions(self, one: State, other: State, names: list[str]) -> None:
+        for name in {*one.functions, *other.functions}:
+            versions = [*one.functions.get(name, [None]), *other.functions.get(name, [None])]
+            self.functions[name] = list({version and version.text: version for version in versions}.values())
+            if one.functions.get(name) != other.functions.get(name):
+                self.causes[f"{name}()"] = names
 
     def _undecided(self, name: str, *values: Value | None) -> Value:
+        is_array = name not in self.outside and any(isinstance(value, (list, dict)) for value in values)
+        return [unknown(f"${{{name}[@]}}")] if is_array else self._said(name, unknown(f"${name}"))
+
+    def _said(self, name: str, otherwise: str) -> str:
+        """What the reader says of a variable that is unknown, if anything."""
         if name in self.outside:
-            return self.outside[name]
-        is_array = any(isinstance(value, (list, dict)) for value in values)
-        return [unknown(f"${{{name}[@]}}")] if is_array else unknown(f"${name}")
+            self.replaced.append(name)
+        return self.outside.get(name, otherwise)
+
+
+def _with_first(array: list[str] | dict[str, str], value: str) -> Value:
+    """An array to which a text is assigned, which is its first element then."""
+    if isinstance(array, dict):
+        return type(array)(array | {"0": value})
+    others = array[not array[0].endswith(f"[@]}}{END}") :]  # the first may stand for them all
+    return [value, *others]
 
 
 def _of_kind(kind: str, name: str, value: Value) -> Value:
@@ -295,6 +345,12 @@ def _text_of_kind(kind: str, name: str, text: str) -> str:
     if kind == "i":
         return text if re.fullmatch(r"-?(0|[1-9]\d*)", text) else unknown(f"${name}")
     return text.upper() if kind == "u" else text.lower()
+
+
+def is_own_folder(value: str) -> bool:
+    """Whether an unknown part is the folder of the script itself, such as `$(dirname "$0")`."""
+    written = as_written(value)
+    return bool(re.search(r"\$\{?(0|BASH_SOURCE)\b", written)) and ("dirname" in written or "%/*" in written)
 
 
 def stated_arguments(outside: Mapping[str, str]) -> list[str] | None:
