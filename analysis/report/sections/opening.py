@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
@@ -20,9 +22,10 @@ from eval.statistics import Estimate
 
 QUESTIONS = ("What was run?", "Did it get better, and by how much?", "Can it be trusted?")
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
+LETTERS, LINE = 58, 0.34  # of a title's line; its height, in rows
 
 
-def _plot_point(figure: Figure, row: int, value: Estimate, style: RunStyle, filled: bool) -> None:
+def _plot_point(figure: Figure, row: float, value: Estimate, style: RunStyle, filled: bool) -> None:
     middle, reach = 100 * value.value, [[100 * (value.value - value.low)], [100 * (value.high - value.value)]]
     figure.axes[0].errorbar(
         middle, row, xerr=reach, color=style.colour, marker=style.marker, markersize=MARKER_SIZE + 1, capsize=2.2,
@@ -40,8 +43,10 @@ def plot_overview(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Checkpo
         rows: their accuracy rows, by name.
     """
     styles = run_styles([recipe.display_name for recipe in recipes])
-    figure, axes = plt.subplots(figsize=(WIDTH, ROW * len(recipes) + 0.95))
-    for row, recipe in enumerate(recipes):
+    titles = [textwrap.wrap(recipe.display_name, LETTERS) for recipe in recipes]
+    heights = [1 + LINE * (len(title) - 1) for title in titles]
+    figure, axes = plt.subplots(figsize=(WIDTH, ROW * sum(heights) + 0.95))
+    for row, title, recipe in zip(itertools.accumulate(heights), titles, recipes, strict=True):
         style, own = styles[recipe.display_name], rows[recipe.runs[0].name]
         column = overall_column(own[0].cells)
         first, cell = own[0].cells[column].accuracy, own[-1].cells[column]
@@ -52,7 +57,7 @@ def plot_overview(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Checkpo
             axes.plot(100 * each, [row] * len(each), "|", color=style.colour, markersize=9)
             first, last = training_seeds.before_and_last(recipe)
             gap = training_seeds.gain(recipe, None, names)
-        axes.text(0, row - 0.32, recipe.display_name, ha="left", va="center", fontsize=8.5, color=INK)
+        axes.text(0, row - 0.18, "\n".join(title), ha="left", va="bottom", fontsize=8.5, color=INK)
         if gap:
             axes.plot([100 * first.value, 100 * last.value], [row] * 2, color=style.colour, alpha=0.35)
             _plot_point(figure, row, first, style, filled=False)
@@ -60,7 +65,7 @@ def plot_overview(recipes: Sequence[Recipe], rows: Mapping[str, Sequence[Checkpo
             end = 100 * max(first.high, last.high) + 1.5
             axes.text(end, row, label, ha="left", va="center", fontsize=8.5, color=INK)
         _plot_point(figure, row, last, style, filled=True)
-    axes.set(xlim=(-1, 113), ylim=(len(recipes) - 0.5, -0.65), xticks=range(0, 101, 20), yticks=[])
+    axes.set(xlim=(-1, 113), ylim=(sum(heights) + 0.5, 0.35), xticks=range(0, 101, 20), yticks=[])
     axes.set_xlabel("held-out accuracy (%), with 95 % intervals; differences in points")
     axes.spines["left"].set_visible(False)
     marks = [Line2D([], [], marker="o", linestyle="none", color=FAINT, markerfacecolor=c) for c in ("white", FAINT)]

@@ -206,6 +206,19 @@ def test_the_overview_has_one_line_for_a_recipe() -> None:
     figure_style.plt.close(figure)
 
 
+def test_a_title_of_several_lines_stays_within_the_overview() -> None:
+    runs = [replace(run, title=f"{'a title of many words ' * 5}(trl)") for run in [trained("a/b/seed-0", 9)]]
+    runs.append(trained("recipe/other/seed-0", 9))
+    figure = opening.plot_overview(training_seeds.by_recipe(runs), {run.name: run_rows(run) for run in runs})
+    figure.canvas.draw()
+    frame, texts = figure.bbox, figure.axes[0].texts
+    boxes = [text.get_window_extent() for text in texts]
+    assert texts[0].get_text().count("\n") == 2
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 and box.y1 <= frame.y1 for box in boxes)
+    assert not any(one.overlaps(other) for number, one in enumerate(boxes) for other in boxes[:number])
+    figure_style.plt.close(figure)
+
+
 BESIDE = "openr1/qwen2.5-math-7b"
 
 
