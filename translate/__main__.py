@@ -6,9 +6,9 @@
     crosszero translate tinyzero/ppo-3b --to openrlhf
 
 The framework is known by the program that the text starts first; a configuration needs --from. No program of the text
-is run. Every setting of it appears in what is printed: translated, with its meaning; the same by default; of the machine
-alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is stated. With --check the
-target release's own parser reads the result, in its environment.
+is run. Every setting of it appears in what is printed: translated, with its meaning; the same by default; of the
+machine alone; or as one that cannot be expressed, with the reason. Where the defaults differ, the source's is stated.
+With --check the target release's own parser reads the result, in its environment.
 """
 
 from __future__ import annotations
