@@ -10,12 +10,12 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from system.errors import UserError
 from tasks.sandbox import bubblewrap
-from translate.shell.branches import Call
+from translate.shell.interpreter import Interpreter
 from translate.shell.values import as_written, is_unknown, pieces, stated_arguments
 
 STUB = Path(__file__).with_name("bash_stub.sh")
@@ -27,65 +27,70 @@ PROGRAMS = (
 LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/bin")
 
 
-def refuse_other_trainings(
-    calls: Sequence[Call],
-    text: str,
-    files: Mapping[str, str],
-    outside: Mapping[str, str],
-    training_word: Callable[[list[str]], int | None],
-) -> None:
+def refuse_other_trainings(reader: Interpreter, text: str) -> None:
     """Refuse a script of which bash starts a training with other settings than were read.
 
     Args:
-        calls: the trainings that were read.
+        reader: that has followed the script.
         text: of the script.
-        files: that it reads, by their names beside it.
-        outside: variables that the reader of the translation says.
-        training_word: where a program's words name a training, if they do.
 
     Raises:
         UserError: bash starts another training.
     """
-    for program in started_programs(text, files, outside):
-        start = training_word(program) if program else None
-        if start is not None and not any(
-            _fits(call.arguments[call.start + 1 :], program[start + 1 :]) for call in calls
-        ):
-            raise _otherwise([call.arguments[call.start + 1 :] for call in calls], program[start + 1 :])
+    trainings = [call.arguments[call.start + 1 :] for call in reader.calls]
+    for program in started_programs(reader, text):
+        start = reader.training_word(program) if program else None
+        if start is not None and not any(_fits(training, program[start + 1 :]) for training in trainings):
+            raise _otherwise(trainings, program[start + 1 :])
 
 
-def started_programs(text: str, files: Mapping[str, str], outside: Mapping[str, str]) -> list[list[str]]:
+def started_programs(reader: Interpreter, text: str) -> list[list[str]]:
     """The words of each program that bash starts as it follows a script; see refuse_other_trainings."""
     if shutil.which("bwrap") is None:
         return []
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
-        for name, content in {"script.sh": text, **files}.items():
-            if not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as started:
+        for name, content in {"script.sh": text, **reader.beside}.items():
+            if _is_within(name):
                 file = Path(folder, name)
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(content, encoding="utf-8")
-        command = [*_sandbox(folder, outside), "bash", "/stub.sh", "script.sh", *(stated_arguments(outside) or [])]
+        arguments = stated_arguments(reader.outside) or []
+        command = [*_sandbox(reader, folder, started), "bash", "/usr/bin/stub.sh", "script.sh", *arguments]
         with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):
-            subprocess.run(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL, timeout=WALL_S, check=False
-            )
-        output.seek(0)
-        programs = output.read().decode("utf-8", "replace").split("\1\0")[:-1]
-    return [program.split("\0")[:-1] for program in programs]
+            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=WALL_S, check=False)
+        files = [file for file in sorted(Path(started).iterdir()) if file.is_file() and not file.is_symlink()]
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
+    return [program.split("\0")[:-1] for text in texts for program in text.split("\1\0")[:-1]]
 
 
-def _sandbox(folder: str, outside: Mapping[str, str]) -> list[str]:
+def _can_be_made(name: str) -> bool:
+    """Whether a file, whose name is known, may stand in the sandbox."""
+    return not is_unknown(name) and ".." not in PurePosixPath(name).parts and not name.startswith(("/proc", "/dev"))
+
+
+def _is_within(name: str) -> bool:
+    """Whether a file is in the script's folder, or below it."""
+    return not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts
+
+
+def _sandbox(reader: Interpreter, folder: str, started: str) -> list[str]:
     options = [*bubblewrap.sandbox_options(), "--die-with-parent", "--proc", "/proc", "--dev", "/dev"]
     for library in map(Path, LIBRARIES):
         if library.is_symlink():
             options += ["--symlink", str(library.readlink()), str(library)]
-        elif library.is_dir() and library.name != "bin":
+        elif library.is_dir():
             options += ["--ro-bind", str(library), str(library)]
     for program in PROGRAMS:
         if source := shutil.which(program, path="/usr/bin:/bin"):
             options += ["--ro-bind", source, f"/usr/bin/{program}"]
-    options += ["--ro-bind", str(STUB), "/stub.sh", "--bind", folder, "/work", "--chdir", "/work"]
-    variables = {"HOME": "/root"} | {name: value for name, value in outside.items() if name.isidentifier()}
+    options += ["--ro-bind", str(STUB), "/usr/bin/stub.sh", "--bind", started, "/started"]
+    options += ["--bind", folder, "/work", "--chdir", "/work"]
+    for program in {call.arguments[0] for call in reader.calls if "/" in call.arguments[0]}:
+        if _can_be_made(program) and PurePosixPath(program).name not in PROGRAMS:
+            options += ["--symlink", "/usr/bin/stub.sh", str(PurePosixPath("/work", program))]
+    for parent in filter(_can_be_made, {str(PurePosixPath("/work", file).parent) for file in reader.state.files}):
+        options += ["--dir", parent]
+    variables = {"HOME": "/root"} | {name: value for name, value in reader.outside.items() if name.isidentifier()}
     for name, value in (variables | {"PATH": "/usr/bin"}).items():
         options += ["--setenv", name, value]
     return [*options, "--unsetenv", "LD_LIBRARY_PATH"]

@@ -1,4 +1,7 @@
-# Follows `bash FILE ARGUMENTS…` with every program a stub, which writes its words to descriptor 200 and succeeds.
+#!/bin/bash
+# Follows `bash FILE ARGUMENTS…` with every program a stub, which writes its words into /started and succeeds.
+# By a program's own path, this file is that stub.
+declare -F command_not_found_handle > /dev/null && { command_not_found_handle "$0" "$@"; exit; }
 command_not_found_handle() {
     local number
     [[ $1 == xargs || $1 == parallel ]] && return  # of whose words some come from elsewhere
@@ -8,7 +11,7 @@ command_not_found_handle() {
         "${@:number}"
         return
     done
-    printf '%s\0' "$@" $'\1' >&200
+    printf '%s\0' "$@" $'\1' >> "/started/$BASHPID"
 }
 env() {
     local number
@@ -32,4 +35,4 @@ for name in cp mv rm mkdir touch ln chmod tee; do eval "$name() { command $name 
 export -f command_not_found_handle env exec cd
 unset name
 ulimit -f 20000 -v 1000000
-builtin exec bash --noprofile --norc "$@" 200>&1 > /dev/null 2>&1
+builtin exec bash --noprofile --norc "$@" > /dev/null 2>&1

@@ -82,7 +82,7 @@ def training_commands(
         )
     commands = [_script_command(call) for call in interpreter.calls]
     if commands and not interpreter.state.replaced:  # of such a variable bash has another value
-        refuse_other_trainings(interpreter.calls, text, interpreter.beside, assigned_outside, training_word)
+        refuse_other_trainings(interpreter, text)
     return commands
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,14 @@ from tests.user_errors import refused
 from translate import script_commands
 from translate.bash_reading import refuse_other_trainings, started_programs
 from translate.shell.branches import Call
+from translate.shell.interpreter import Interpreter
 from translate.shell.values import unknown
 
 pytestmark = [needs_sandbox, pytest.mark.usefixtures("empty_folder")]
+
+
+def train_first(arguments: list[str]) -> int | None:
+    return 0 if arguments[0] == "train" else None
 
 
 @pytest.mark.parametrize(
@@ -34,17 +38,25 @@ pytestmark = [needs_sandbox, pytest.mark.usefixtures("empty_folder")]
         ("sed s/1/2/ lib/env.sh > f; echo 'train x' | tee g | bash", ["train", "x"]),
         ("ls / /home; rm -rf / 2> /dev/null; train $(cat /etc/passwd | grep -c root)", ["train", "0"]),
         ("train | tee log | grep x", ["train"]),
+        ("train {1..3000} | other {1..3000} | another {1..3000}", ["train", *map(str, range(1, 3001))]),
     ],
 )
 def test_bash_starts_stubs_of_programs(script: str, started: list[str]) -> None:
-    programs = started_programs(script, {"lib/env.sh": "FROM_FILE=5"}, {"X": "3", "1": "p", "2": "q"})
+    reader = Interpreter(train_first, Path(), {"X": "3", "1": "p", "2": "q"}, beside={"lib/env.sh": "FROM_FILE=5"})
+    programs = started_programs(reader, script)
     assert [one for one in programs if "train" in one] == [started]
 
 
 def test_a_script_that_does_not_end_says_what_it_started_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("translate.bash_reading.WALL_S", 2.0)
-    assert ["train", "a"] in started_programs("train a; while :; do :; done", {}, {})
-    assert started_programs("X=x; while :; do X=$X$X; done", {}, {}) == []
+    reader = Interpreter(train_first, Path(), {})
+    assert ["train", "a"] in started_programs(reader, "train a; while :; do :; done")
+    assert started_programs(reader, "X=x; while :; do X=$X$X; done") == []
+
+
+def test_what_a_script_puts_where_stubs_write_is_no_trap() -> None:
+    script = "mkdir /started/a; ln -s /etc/passwd /started/b; ln -s /dev/zero /started/c; ln -s . /started/d; train a"
+    assert started_programs(Interpreter(train_first, Path(), {}), script) == [["train", "a"]]
 
 
 @pytest.mark.parametrize(
@@ -64,16 +76,21 @@ def test_a_script_that_does_not_end_says_what_it_started_before(monkeypatch: pyt
     ],
 )
 def test_words_fit_where_what_is_known_of_them_agrees(read: list[str], started: str, fits: bool) -> None:
-    call = Call(["train", *read], 0, {}, 1, [])
-
-    def first(arguments: list[str]) -> int | None:
-        return 0 if arguments[0] == "train" else None
-
+    reader = Interpreter(train_first, Path(), {}, calls=[Call(["train", *read], 0, {}, 1, [])])
     if fits:
-        refuse_other_trainings([call], f"train {started}", {}, {}, first)
+        refuse_other_trainings(reader, f"train {started}")
     else:
         with refused("read-otherwise"):
-            refuse_other_trainings([call], f"train {started}", {}, {}, first)
+            refuse_other_trainings(reader, f"train {started}")
+
+
+@pytest.mark.parametrize("program", ["/opt/conda/bin/train", "./bin/train", "/usr/local/bin/train", "lib/train"])
+@pytest.mark.parametrize("output", ["", " > logs/a/train.log", " &>> /data/log.txt"])
+def test_a_program_by_its_path_and_a_log_in_a_folder_are_followed(program: str, output: str) -> None:
+    script = f"readonly N=1; N=2; :\n{program} a=$N b{output}"
+    with refused("read-otherwise"):
+        script_commands.training_commands(script, ENTRY, {}, Path())
+    script_commands.training_commands(f"readonly N=1; {program} a=$N{output}", ENTRY, {}, Path())
 
 
 def test_a_script_that_is_read_otherwise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,10 +99,7 @@ def test_a_script_that_is_read_otherwise_is_refused(monkeypatch: pytest.MonkeyPa
     with refused("read-otherwise"):
         script_commands.training_commands(script, ENTRY, {}, Path())
 
-    def nothing(text: str, files: Mapping[str, str], outside: Mapping[str, str]) -> list[list[str]]:
-        return []
-
-    monkeypatch.setattr("translate.bash_reading.started_programs", nothing)  # as where there is no bubblewrap
+    monkeypatch.setattr("translate.bash_reading.shutil.which", lambda name: None)  # as where there is no bubblewrap
     assert script_commands.training_commands(script, ENTRY, {}, Path())
 
 
