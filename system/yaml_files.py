@@ -20,7 +20,7 @@ DEEP = 500  # levels; libyaml has no limit, and ends the process at some 50,000
 
 
 class RepeatedKey(yaml.constructor.ConstructorError):
-    """A mapping has a key twice: YAML would take the last one without a word."""
+    """A mapping has a key twice with other values: YAML would take the last one without a word."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -32,12 +32,13 @@ class _FastLoader(yaml.CSafeLoader):
 
 
 def _mapping(loader: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.MappingNode) -> dict[Any, Any]:
-    """A mapping, whose keys are each there once; a merged one (`<<`) may be replaced."""
-    written: set[str] = set()
-    for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-        if key.value in written:
+    """A mapping, whose keys each have one value; a merged one (`<<`) may be replaced."""
+    written: dict[str, yaml.Node] = {}
+    for key, value in ((key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)):
+        before = written.setdefault(key.value, value)
+        is_same = isinstance(value, yaml.ScalarNode) and (value.tag, value.value) == (before.tag, before.value)
+        if before is not value and not is_same:
             raise RepeatedKey(None, None, f"the key {key.value} is there twice: delete one", key.start_mark)
-        written.add(key.value)
     loader.flatten_mapping(node)
     return loader.construct_mapping(node, deep=True)
 

@@ -49,7 +49,9 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) -> None:
     [
         ("steps: 24\na: 1\nsteps: 3", 3),
         ("demo: {steps: 24, steps: 3}", 1),
-        ("a:\n  - {b: 1}\n  - b: 1\n    b: 1", 4),
+        ("a:\n  - {b: 1}\n  - b: 1\n    b: 2", 4),
+        ("a: 1\na: '1'", 2),
+        ("a: {b: 1}\na: {b: 1}", 2),
         ("seeds: [0]\n'seeds': [1]", 2),
         ("x: &x {a: 1}\ny: {<<: *x, b: 1, b: 2}", 2),
     ],
@@ -59,6 +61,12 @@ def test_a_key_that_is_there_twice_is_an_error(tmp_path: Path, text: str, line: 
     file.write_text(text)
     with refused("repeated-key", line=line):
         read_yaml(file)
+
+
+def test_a_key_that_is_there_twice_with_one_value_has_that(tmp_path: Path) -> None:
+    file = tmp_path / "twice.yaml"
+    file.write_text("a: 1\nb: x\na: 1\nb: x  # again")
+    assert read_yaml(file) == {"a": 1, "b": "x"}
 
 
 def test_a_merged_key_may_be_replaced(tmp_path: Path) -> None:
