@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from contracts.run_file import framework_names
@@ -72,14 +73,10 @@ def training_commands(
         )
     if unnamed and not interpreter.calls:
         raise _unknown_program(list(dict.fromkeys(unnamed)))
+    is_named = any(starts_training(entry, *pair) for pair in pairwise(["", *text.split()]))
     unset = list(interpreter.unset or interpreter.state.empty)
-    if outcome.flow == "exit" and unset and not interpreter.calls:
-        names = ", ".join(f"${name}" for name in unset)
-        raise UserError(
-            f"the script ends before it starts a training where nothing says {names}; add {set_options(unset)}",
-            code="ends-before-training",
-            variables=unset,
-        )
+    if outcome.flow == "exit" and (unset or is_named) and not interpreter.calls:
+        raise _ends_before(unset)
     commands = [_script_command(call) for call in interpreter.calls]
     if commands and not interpreter.state.replaced:  # of such a variable bash has another value
         refuse_other_trainings(interpreter, text)
@@ -98,6 +95,15 @@ def starts_training(entry: re.Pattern[str], before: str, word: str) -> bool:
         return False
     is_named = word.endswith(".py") or ("." in word and "/" not in word)
     return is_named or before in ("", "-m", "--module") or before.rpartition("/")[2] in framework_names()
+
+
+def _ends_before(unset: list[str]) -> UserError:
+    names = ", ".join(f"${name}" for name in unset)
+    why = f"where nothing says {names}" if unset else "with the values that it sets and takes by default"
+    which = set_options(unset) if unset else "--set NAME=VALUE for the one that decides it"
+    return UserError(
+        f"the script ends before it starts a training {why}; add {which}", code="ends-before-training", variables=unset
+    )
 
 
 def _unknown_program(names: list[str]) -> UserError:

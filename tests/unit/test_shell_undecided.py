@@ -55,6 +55,21 @@ def test_a_script_that_ends_since_a_variable_is_not_set_asks_for_it(test: str) -
     assert read(script, MODE="a") == run(script, MODE="a")
 
 
+def test_a_script_whose_defaults_end_it_says_so() -> None:
+    script = 'G=${GPUS:-1}\nif [ "$G" -lt 2 ]; then echo two are needed; exit 1; fi\npython -m train g=$G'
+    with refused("ends-before-training", variables=[]):
+        read(script)
+    assert read(script, GPUS="2") == [["g=2"]]
+    assert read("[ ${GPUS:-1} -lt 2 ] && exit; echo untrained") == []  # no training follows
+
+
+def test_a_command_that_branches_add_to_asks_for_what_decides_them() -> None:
+    script = 'C="train a"; if [ $U = x ]; then C="$C b"; fi; if [ $V = x ]; then C="$C c"; fi; C="$C d"; $C'
+    with refused("unknown-program", variables=["U", "V"]):
+        read(script)
+    assert read(script, U="x", V="y") == run(script, U="x", V="y") == [["a", "b", "d"]]
+
+
 @pytest.mark.parametrize(
     ("script", "name"),
     [

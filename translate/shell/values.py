@@ -198,7 +198,8 @@ class State:
                 code="endless-script",
             )
         self.variables[name] = value
-        self.causes.pop(name, None)
+        if not (isinstance(value, str) and name in unknown_names(value)):  # else it goes on with what it was
+            self.causes.pop(name, None)
 
     def value(self, name: str) -> Value | None:
         """A variable, or a parameter by number; None: nobody says it."""
