@@ -49,11 +49,11 @@ def started_programs(reader: Interpreter, text: str) -> list[list[str]]:
     if shutil.which("bwrap") is None:
         return []
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as started:
-        for name, content in {"script.sh": text, **reader.beside}.items():
+        for name, content in {**reader.beside, "script.sh": text}.items():
             if _is_within(name):
                 file = Path(folder, name)
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(content, encoding="utf-8")
+                file.write_text(content, encoding="utf-8", errors="surrogateescape")
         arguments = stated_arguments(reader.outside) or []
         command = [*_sandbox(reader, folder, started), "bash", "/usr/bin/stub.sh", "script.sh", *arguments]
         with contextlib.suppress(subprocess.TimeoutExpired, OSError, ValueError):

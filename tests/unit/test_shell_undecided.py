@@ -153,6 +153,14 @@ def test_what_a_program_makes_of_a_file_is_not_known(change: str, use: str) -> N
     assert read(f"echo 'N=1' > f; {change.format('g')}; . ./f; train $N") == [["1"]]
 
 
+def test_what_a_program_alone_decides_is_said_where_it_counts() -> None:
+    script = "if grep -q x /a; then shift; fi; train $1"
+    with refused("unknown-settings", variables=["1"]):
+        read(script)
+    assert read(script, **{"1": "x"}) == [["x"]]
+    assert read("if grep -q x /a; then f() { train a; }; else f() { train b; }; fi; f") == [["a"], ["b"]]
+
+
 def test_a_text_for_what_may_be_empty_is_asked_for() -> None:
     with refused("unknown-settings", variables=["X"]):
         read('X=$(hostname); train "${X:+--flag}"')

@@ -277,9 +277,10 @@ class Expansion:
     def _value(self, name: str, written: str) -> str:
         if name == "#":
             return unknown(written, "1") if self.state.positional is None else str(len(self.state.positional))
-        value = "" if self.state.is_known(name) else None
-        value = value if (stated := self.state.text(name)) is None else stated
-        return unknown(written) if value is None else value
+        value = self.state.text(name)
+        if value is None:
+            return "" if self.state.has_none(name) else unknown(written)
+        return value
 
     def _parameter(self, written: str) -> str:
         inner = written[2:-1]
@@ -293,7 +294,7 @@ class Expansion:
         if not match:
             return unknown(written)
         value, rest = self._element(match[1], match[2]), inner[match.end() :]
-        has_none = self._is_whole(match[1], match[2]) if match[2] else self.state.is_known(match[1])
+        has_none = self._is_whole(match[1], match[2]) if match[2] else self.state.has_none(match[1])
         if value is None and not has_none:
             return unknown(written, match[1] if re.match(":?[?]", rest) else "")  # what it says then decides nothing
         return self._changed(value or "", rest, written) if rest else value or ""

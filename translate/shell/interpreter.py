@@ -209,7 +209,7 @@ class Interpreter(Redirections):
         if first.flow:
             return first
         if first.status is None:
-            is_test = left.type in _TESTS or text_of(left).split()[:1][0] in self.state.functions
+            is_test = left.type in _TESTS or text_of(left).split()[0] in self.state.functions
             if sign == "&&" and not is_test:
                 return follow_right()  # a program that succeeds
             return self.forked([follow_right, lambda: Outcome(sign == "||")], self.line(node))
@@ -425,7 +425,7 @@ class Interpreter(Redirections):
         ]
         if len(ways) == 1:
             return ways[0]()
-        self.undecided = [f"{name}()"]
+        self.undecided = self.state.causes.get(f"{name}()", [])
         return self.forked(ways, line)
 
     def run_function(self, arguments: list[str], body: Node) -> Outcome:

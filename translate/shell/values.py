@@ -118,9 +118,7 @@ class State:
     references: dict[str, str] = field(default_factory=dict)  # names that stand for other variables
     kinds: dict[str, str] = field(default_factory=dict)  # of variables: i (integers), u (upper case), l (lower case)
     hidden: dict[str, Value | None] | None = None  # in a function, what variables of its own are outside it
-    causes: dict[str, list[str]] = field(
-        default_factory=dict
-    )  # by unknown variable, `@`, `/file` or `f()`: who decides
+    causes: dict[str, list[str]] = field(default_factory=dict)  # what decides a variable, `@`, `/file` or `f()`
     options: dict[str, Decision] = field(default_factory=dict)  # of shopt, by name
     aliases: set[str] = field(default_factory=set)
     traps: tuple[str, ...] = ("",)  # what may run at the end of the shell
@@ -154,10 +152,8 @@ class State:
 
     def with_files_of(self, other: State) -> State:
         """This state with the files of a shell that it started."""
-        self.files, self.causes = (
-            other.files,
-            self.causes | {name: names for name, names in other.causes.items() if name.startswith("/")},
-        )
+        self.files = other.files
+        self.causes |= {name: names for name, names in other.causes.items() if name.startswith("/")}
         return self
 
     def write(self, name: str, text: str | None) -> None:
@@ -203,14 +199,14 @@ class State:
 
     def value(self, name: str) -> Value | None:
         """A variable, or a parameter by number; None: nobody says it."""
-        if name.isdecimal() and int(name) and (self.positional is not None or "@" in self.causes):
+        if name.isdecimal() and int(name) and (self.positional is not None or self.causes.get("@")):
             arguments = self.positional or []
             return arguments[int(name) - 1] if int(name) <= len(arguments) else None
         name = self.target(name)
         return self.variables.get(name, self.outside.get(name))
 
-    def is_known(self, name: str) -> bool:
-        """Whether a parameter without a value is known to have none: one behind the last argument."""
+    def has_none(self, name: str) -> bool:
+        """Whether a parameter without a value is one behind the last argument, rather than one that nobody says."""
         return name.isdecimal() and int(name) > 0 and self.positional is not None
 
     def target(self, name: str) -> str:
