@@ -122,6 +122,8 @@ def test_xargs_gives_a_training_its_input_as_words(script: str, arguments: list[
         "N=1; f() { N=2; }; [ $U = q ] && f() { N=3; }; f; train $N",
         'if [ $U = q ]; then set -- a; else set -- b; fi; train "$1"',
         "[ $U = q ] && shift; train $1 $#",
+        '[ $U = q ] && shift; set -- $* end; train "$@"',
+        "[ $U = q ] && shift; for i in $@; do train $i; done",
         "f() { [ $U = q ]; }; N=1; f && N=2; train $N",
         'declare -A L=([q]=1); train "${L[$U]:-d}"',
         "A=(1 2); train ${A[U]}",

@@ -153,7 +153,7 @@ class Condition:
             return None
         array, bracket, key = name.partition("[")
         value = self.expansion.one_word(f"${{{array}[{key}-}}") if bracket and key != "]" else None
-        return bool(value) if bracket else self.expansion.state.value(name) is not None
+        return bool(value) if bracket else self.expansion.state.text(name) is not None
 
 
 def both(one: Decision, other: Decision) -> Decision:

@@ -168,7 +168,7 @@ class Expansion:
     def _values(self, name: str, key: str | None) -> list[str] | None:
         """The elements of a whole array, or one value; None: nobody says it."""
         if name in "@*":
-            return self.state.positional or []
+            return self.state.arguments()
         if key in ("[@]", "[*]"):
             return self.state.elements(name)
         value = self._element(name, key)
@@ -177,10 +177,10 @@ class Expansion:
     def _whole_array(self, written: str) -> list[str] | None:
         """The elements where a text is `$@` or `${name[@]…}` alone, else None."""
         if written in ("$@", "$*", "${@}", "${*}"):
-            return self.state.positional or []
+            return self.state.arguments()
         match = re.fullmatch(r"\$\{(!?)([A-Za-z_]\w*|[@*])(?:\[([@*])\])?(.*)\}", written, re.DOTALL)
         if match and match[1] and match[4] in ("@", "*"):
-            return sorted(name for name in {*self.state.variables, *self.state.outside} if name.startswith(match[2]))
+            return sorted(name for name in self.state.names() if name.startswith(match[2]))
         if not match or not (match[3] or match[2] in "@*") or bracket_end(written, 1) < len(written):
             return None
         if match[1]:
@@ -201,7 +201,7 @@ class Expansion:
             return [self._changed(text, rest, written)]
         numbered = self.state.numbered(name)
         if written[2] in "@*":
-            numbered = dict(enumerate([self._value("0", "$0"), *(self.state.positional or [])]))
+            numbered = dict(enumerate([self._value("0", "$0"), *(self.state.arguments())]))
         first, count = numbers[0], numbers[1] if len(numbers) > 1 else MOST_CHARACTERS
         parts = [part for element in (numbered or {}).values() for part in unknown_parts(element)]
         has_gap = any(part.endswith(("[@]}", "[*]}")) for part in parts)  # nobody says how many elements it is
@@ -328,7 +328,8 @@ class Expansion:
             return unknown(f"${{{name}{subscript}}}", names[0])
         if number is None or elements is None:
             return None
-        return elements.get(number if number >= 0 else max(elements, default=-1) + 1 + number)
+        counts_from_end = number < 0 and not isinstance(value, str)
+        return elements.get(max(elements, default=-1) + 1 + number if counts_from_end else number)
 
     def _changed(self, value: str, rest: str, written: str) -> str:
         """`${name%pattern}`, `${name/pattern/text}`, `${name:from:count}`, `${name^^}` and their like."""

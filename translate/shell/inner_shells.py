@@ -147,11 +147,18 @@ def _follow(
 ) -> None:
     """Another script: in the same shell, or in one that has its own name and the exported variables alone."""
     if same_shell:
+        before_arguments, stated = shell.state.positional, positional or []
+        shell.state.positional = positional or before_arguments
         shell.run_script(text, sourced=True)
+        left = shell.state.positional
+        if stated and left is not None and left == stated[len(stated) - len(left) :]:  # `set` would have changed them
+            shell.state.positional = before_arguments
         return
     before, shell.state = shell.state, shell.state.copy()
     shell.state.variables = {
-        name: value for name, value in shell.state.variables.items() if name in shell.state.exported
+        name: value
+        for name, value in shell.state.variables.items()
+        if name in shell.state.exported and isinstance(value, str)  # an array goes into no environment
     }
     if name is not None:
         shell.state.variables["0"] = name

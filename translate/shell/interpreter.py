@@ -410,8 +410,8 @@ class Interpreter(Redirections):
 
     def environment(self) -> dict[str, str]:
         """The exported variables, in the order in which the script names them."""
-        texts = {name: self.state.text(name) for name in self.state.variables if name in self.state.exported}
-        return {name: text for name, text in texts.items() if text is not None}
+        values = {name: value for name, value in self.state.variables.items() if name in self.state.exported}
+        return {name: value for name, value in values.items() if isinstance(value, str)}
 
     def _run_any_version(self, arguments: list[str]) -> Outcome:
         """Follow a function, or each that it may be: which it is, and whether it is defined, a branch may decide."""
@@ -434,6 +434,7 @@ class Interpreter(Redirections):
         references, self.state.references = self.state.references, dict(self.state.references)
         hidden, self.state.hidden = self.state.hidden, {}
         kinds, self.state.kinds = self.state.kinds, dict(self.state.kinds)
+        exported = set(self.state.exported)
         self.depth += 1
         try:
             if self.depth > DEEPEST:
@@ -442,7 +443,7 @@ class Interpreter(Redirections):
         finally:
             self.depth -= 1
             self.state.kinds = kinds | {n: k for n, k in self.state.kinds.items() if n not in (self.state.hidden or {})}
-            self._show_again()
+            self._show_again(exported)
             self.state.positional, self.state.references, self.state.hidden = positional, references, hidden
         return Outcome(outcome.status, "exit" if outcome.flow == "exit" else "")
 
@@ -452,9 +453,10 @@ class Interpreter(Redirections):
             self.state.hidden[name] = self.state.variables.get(name)
             self.state.variables[name] = value
 
-    def _show_again(self) -> None:
-        """Give the variables that a function had of its own the values that they have outside."""
+    def _show_again(self, exported: set[str]) -> None:
+        """Give the variables that a function had of its own what they have outside: values, and whether exported."""
         for name, value in (self.state.hidden or {}).items():
+            self.state.export(name, name in exported)
             if value is None:
                 self.state.variables.pop(name, None)
             else:

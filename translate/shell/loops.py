@@ -35,7 +35,7 @@ class Loops(Branches):
             return Outcome()
         values = [field for word in joined(raw) for field in self.expansion.fields(word)]
         if not any(child.type == "in" for child in raw):
-            values = self.state.positional or []
+            values = self.state.arguments()
         if node.children[0].type == "select":
             values = [unknown(f"${text_of(name)}")]  # of which the user selects any
         if len(values) > MOST_ROUNDS:

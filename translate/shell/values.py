@@ -205,9 +205,20 @@ class State:
         name = self.target(name)
         return self.variables.get(name, self.outside.get(name))
 
+    def arguments(self) -> list[str]:
+        """The script's or the function's: none where nobody says those of the script."""
+        if self.positional is None and "@" in self.causes:
+            return [unknown("$@", (self.causes["@"] or ["1"])[0])]
+        return self.positional or []
+
+    def names(self) -> set[str]:
+        """The variables that are set."""
+        return {name for name, value in self.variables.items() if value != []} | set(self.outside)
+
     def has_none(self, name: str) -> bool:
-        """Whether a parameter without a value is one behind the last argument, rather than one that nobody says."""
-        return name.isdecimal() and int(name) > 0 and self.positional is not None
+        """Whether a parameter without a value is unset or behind the last argument, rather than not said by anybody."""
+        is_behind = name.isdecimal() and int(name) > 0 and self.positional is not None
+        return is_behind or self.variables.get(self.target(name)) == []
 
     def target(self, name: str) -> str:
         """The variable that a name stands for: itself, if it is no reference."""
@@ -237,7 +248,7 @@ class State:
         array = self.target(match[1]) if match else ""
         value, elements = self.variables.get(array), self.numbered(array)
         if match is None or value is None or isinstance(value, str):
-            self.variables.pop(self.target(name), None)
+            self.variables[self.target(name)] = []
             self.exported.discard(self.target(name))
             self.kinds.pop(self.target(name), None)
         elif elements is None and isinstance(value, dict):
