@@ -163,6 +163,19 @@ def test_what_a_program_alone_decides_is_said_where_it_counts() -> None:
     assert read("if grep -q x /a; then f() { train a; }; else f() { train b; }; fi; f") == [["a"], ["b"]]
 
 
+@pytest.mark.parametrize(
+    "script",
+    ["A=$3; bash -c \"train a=$A b='$A' $1\"", 'A=$1; bash -c "train a=$A" x y; srun bash -c "N=$A; train n=\\$N $2"',
+     "bash <<E\ntrain a=$2 \"$1\"\nE", 'C="train a=$2"; ssh host "cd /x && $C b=$(cat /etc/x | wc -l) && train $1"',
+     "f() { bash -c \"train x=$1\"; }; f $2"],
+)  # fmt: skip
+def test_what_is_unknown_stays_so_in_another_shell(script: str) -> None:
+    with contextlib.suppress(UserError):
+        assert all(any("$" in word for word in arguments) for arguments in read(script))
+    stated = {"1": "p", "2": "q r", "3": "s"}
+    assert "ssh" in script or read(script, **stated) == run(script, *stated.values())
+
+
 def test_a_text_for_what_may_be_empty_is_asked_for() -> None:
     with refused("unknown-settings", variables=["X"]):
         read('X=$(hostname); train "${X:+--flag}"')

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from system.errors import UserError
 from translate.shell.arithmetic import Arithmetic
 from translate.shell.patterns import Pattern, replaced, trimmed
-from translate.shell.scanning import bracket_end, expansion_end, has_group, piece_end
+from translate.shell.scanning import bracket_end, expansion_end, has_group, piece_end, unknown_end
 from translate.shell.values import (
+    BEGIN,
     MOST_CHARACTERS,
     WHITESPACE,
     Gapped,
@@ -31,7 +32,7 @@ _LIST = re.compile(r"\$(?:\{!?)?(?:[A-Za-z_]\w*\[?)?([@*])")  # $@, ${*…}, ${n
 _BOTH = "'\""
 _MARKED_QUOTES = ("$'", '$"')
 _ESCAPED = '$`"\\\n'
-_PLAIN = re.compile(r"[^\\$`'\"]*")
+_PLAIN = re.compile(rf"[^\\$`'\"{BEGIN}]*")
 _ASSIGNED = re.compile(  # within a sum
     r"([A-Za-z_]\w*)(\[[^\]]*\])?\s*(?:<<|>>|[-+*/%&|^])?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
 )
@@ -103,6 +104,9 @@ class Expansion:
             elif letter in quotes or (quotes and written[start : start + 2] in _MARKED_QUOTES):
                 position = piece_end(written, start)
                 self._add_quoted(fields, written[start:position])
+            elif letter == BEGIN:
+                position = unknown_end(written, start)
+                fields.add(written[start:position])
             elif letter in "$`":
                 position = expansion_end(written, start, is_quoted)
                 has_list |= self._add_expansion(fields, written[start:position], quotes, separators)

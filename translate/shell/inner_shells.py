@@ -86,7 +86,7 @@ def starts_a_shell(shell: Shell, arguments: list[str]) -> bool:
         return False
     options, rest = _shell_options(arguments[1:]) if name in SHELLS else ("", arguments[1:])
     if "c" in options and rest:
-        _follow(shell, as_written(rest[0]), rest[2:], rest[1] if len(rest) > 1 else arguments[0])
+        _follow(shell, rest[0], rest[2:], rest[1] if len(rest) > 1 else arguments[0])
         return True
     if not rest or "s" in options:
         if shell.standard_input is not None:
@@ -183,8 +183,8 @@ def followed_within(shell: Shell, arguments: list[str]) -> Outcome | None:
         if text is not None:
             _follow(shell, text, arguments[number + 1 :])
             return Outcome()
-        if re.search(r"\S\s+\S", word) and shell.training_word(list(raw_words(as_written(word)))) is not None:
-            _follow(shell, as_written(word), None)
+        if re.search(r"\S\s+\S", word) and shell.training_word(list(raw_words(word))) is not None:
+            _follow(shell, word, None)
             return Outcome()
     return None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from system.errors import UserError
+from translate.shell.values import BEGIN, END
 
 _CLOSING = {"(": ")", "{": "}", "[": "]"}
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)(-?)[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s\\'\"`;&|<>()])+)")
@@ -23,7 +24,9 @@ def closing_quote(text: str, start: int, has_escapes: bool = False) -> int:
     """
     quote, position = text[start], start + 1
     while position < len(text) and text[position] != quote:
-        if quote == "'" and not has_escapes:
+        if text[position] == BEGIN:
+            position = unknown_end(text, position)
+        elif quote == "'" and not has_escapes:
             position += 1
         elif text[position] == "\\":
             position += 2
@@ -60,7 +63,9 @@ def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
     heredocs = list[_Heredoc]()
     while position < len(text):
         letter = text[position]
-        if letter == "\\":
+        if letter == BEGIN:
+            position = unknown_end(text, position)
+        elif letter == "\\":
             position += 2
         elif letter in "'\"`":
             position = closing_quote(text, position)
@@ -89,10 +94,17 @@ def bracket_end(text: str, start: int, is_sum: bool = False) -> int:
     return min(position, len(text))
 
 
+def unknown_end(text: str, start: int) -> int:
+    """The position after the unknown part that begins at `start`; a shell has put it into the text of another."""
+    return text.find(END, start) + 1 or len(text)
+
+
 def piece_end(text: str, start: int) -> int:
     """The position after the escape, quote, expansion or letter that begins at `start`."""
     if text[start] == "\\":
         return start + 2
+    if text[start] == BEGIN:
+        return unknown_end(text, start)
     if text[start] in "'\"`":
         return closing_quote(text, start)
     return max(expansion_end(text, start), start + 1) if text[start] == "$" else start + 1
@@ -163,6 +175,8 @@ def held_text(text: str) -> tuple[str, list[int]]:
         letter = text[position]
         if letter == "\\":
             take(position + 2, "" if text[position : position + 2] == "\\\n" else _held(text[position : position + 2]))
+        elif letter == BEGIN:
+            take(end := unknown_end(text, position), _held(text[position:end]))
         elif letter in "'\"`" or (letter == "$" and expansion_end(text, position) > position + 1):
             end = expansion_end(text, position) if letter == "$" else closing_quote(text, position)
             _check_closed(text, position, end)
