@@ -22,7 +22,7 @@ from eval.statistics import Estimate
 
 QUESTIONS = ("What was run?", "Did it get better, and by how much?", "Can it be trusted?")
 WIDTH, ROW = 5.2, 0.44  # inches; narrow, so that its text can be read on a telephone
-LETTERS, LINE = 58, 0.34  # of a title's line; its height, in rows
+LETTERS, LINE = 72, 0.34  # of a title's line; its height, in rows
 
 
 def _plot_point(figure: Figure, row: float, value: Estimate, style: RunStyle, filled: bool) -> None:

@@ -207,7 +207,7 @@ def test_the_overview_has_one_line_for_a_recipe() -> None:
 
 
 def test_a_title_of_several_lines_stays_within_the_overview() -> None:
-    runs = [replace(run, title=f"{'a title of many words ' * 5}(trl)") for run in [trained("a/b/seed-0", 9)]]
+    runs = [replace(run, title=f"{'a title of many words ' * 7}(trl)") for run in [trained("a/b/seed-0", 9)]]
     runs.append(trained("recipe/other/seed-0", 9))
     figure = opening.plot_overview(training_seeds.by_recipe(runs), {run.name: run_rows(run) for run in runs})
     figure.canvas.draw()
