@@ -1,7 +1,7 @@
 """What bash itself makes of a launch script, with every program a stub: a check on what was read of it.
 
-bash runs in a sandbox (bubblewrap). It has no network, and no files but those of the script and of some programs, such as
-cat. Without bubblewrap nothing is checked.
+bash runs in a sandbox (bubblewrap). It has no network, and no files but those of the script and of some programs,
+such as cat. Without bubblewrap nothing is checked.
 """
 
 from __future__ import annotations
