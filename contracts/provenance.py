@@ -23,6 +23,7 @@ from system.errors import UserError
 ROOT = Path(__file__).resolve().parent.parent
 OF_WEIGHTS = ("code", "quantised")  # what a model's record says of whatever is trained or copied from it, too
 ALWAYS = {"torch", "transformers", "vllm", "accelerate", "deepspeed", "datasets", "pyarrow"}  # if installed
+KIND = ("cpu family", "model", "CPU implementer", "CPU part")  # of a processor, by x86 and by ARM
 
 
 def sha256(path: Path) -> str:
@@ -80,10 +81,19 @@ def _devices() -> list[str]:
 def machine() -> str:
     """This machine in words: its processor, the cores that this process may use, and its memory."""
     described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    model = re.search(r"(?m)^model name\s*: (.+)$", described)
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    name = model[1].strip() if model else platform.machine()
-    return f"{len(os.sched_getaffinity(0))} cores of {name}, {memory_gb:.0f} GB"
+    return f"{len(os.sched_getaffinity(0))} cores of {processor(described)}, {memory_gb:.0f} GB"
+
+
+def processor(described: str) -> str:
+    """The name of the processor in a text like that of /proc/cpuinfo, and the numbers of its kind.
+
+    A virtual machine may have no more of the name than "AMD EPYC", whose kinds differ in speed by more than twice.
+    """
+    values = dict(re.findall(r"(?m)^(.+?)\s*: (.+?)\s*$", described))
+    numbers = [f"{key.removeprefix('cpu ').removeprefix('CPU ')} {values[key]}" for key in KIND if key in values]
+    name = values.get("model name", platform.machine())
+    return f"{name} ({', '.join(numbers)})" if numbers else name
 
 
 def collect() -> dict[str, Any]:
