@@ -5,6 +5,7 @@ The names in a run file are checked elsewhere: the training's in recipes.runs, t
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from functools import cache
@@ -92,11 +93,20 @@ class Run:
         return next(s for s in self.stages if s.steps_before < step <= s.steps_before + s.steps)
 
 
-# JSON Schema 2020-12, in which 1.0 is a whole number; for a count of steps or repeats it is none.
+def _is_whole(_: Any, value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(_: Any, value: Any) -> bool:
+    return _is_whole(_, value) or (isinstance(value, float) and math.isfinite(value))
+
+
+# JSON Schema 2020-12, in which 1.0 is a whole number; for a count of steps or repeats it is none. YAML's .nan, which no
+# limit holds back, and .inf are no numbers in JSON, and no setting means them.
 Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
-    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
-        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    type_checker=jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
+        {"integer": _is_whole, "number": _is_number}
     ),
 )
 
@@ -104,6 +114,12 @@ Validator: Any = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
 @cache
 def _checker(schema: str) -> Any:
     return Validator(read_yaml(SCHEMAS / f"{schema}.schema.yaml"))
+
+
+def switches(schema: str) -> set[str]:
+    """The keys of config/schemas/<schema>.schema.yaml that are true or false."""
+    properties = read_yaml(SCHEMAS / f"{schema}.schema.yaml")["properties"]
+    return {key for key, rule in properties.items() if rule.get("enum") == [True, False]}
 
 
 def validate(content: Any, schema: str, source: Path | str) -> None:

@@ -15,7 +15,7 @@ from system.unknown_names import unknown
 from system.yaml_files import read_yaml
 from contracts.fingerprint import fingerprint
 from contracts.paths import ResultsFolder
-from contracts.run_file import ROOT, validate
+from contracts.run_file import ROOT, switches, validate
 from envs import build
 from eval import commands, subset
 from eval.run_settings import (
@@ -101,7 +101,10 @@ def chosen_runs(reproduce):
 
 def read_runs():
     """All runs at the configured scale by name, and the names of those to reproduce; checked before the graph is built."""
-    # Snakemake reads a list on the command line as a list of strings.
+    # Snakemake reads true, false and the parts of a list on the command line as strings.
+    for key in switches("config") & config.keys():
+        if config[key] in ("true", "false"):
+            config[key] = config[key] == "true"
     if isinstance(config.get("seeds"), list):
         config["seeds"] = [
             int(seed) if str(seed).isdecimal() else seed for seed in config["seeds"]

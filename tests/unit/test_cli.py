@@ -18,9 +18,10 @@ from snakemake.cli import parse_config
 from cli import environments, graph, runs, study
 from cli.main import crosszero
 from cli.table import COMMANDS, GROUPS, Module, Target
-from contracts.run_file import ROOT
+from contracts.run_file import ROOT, switches
 from eval import lm_eval
 from system.command_line import PROGRAM
+from tests.forked_command import run_snakemake
 from tests.user_errors import refused
 
 
@@ -170,6 +171,14 @@ def test_an_option_that_cannot_be_is_refused_before_anything_starts(line: str, s
 def test_names_reach_the_workflow_as_they_are() -> None:
     names = {"a_1": "my model & 'co'", "a_2": "a: b #c", "a_3": "007", "a_4": '"x"', "a_5": "true", "a_6": "\\é"}
     assert parse_config([f"{key}={text}" for key, text in graph.configuration(names).items()]) == names
+
+
+@pytest.mark.slow
+def test_every_switch_of_a_command_reaches_the_workflow() -> None:
+    chosen = graph.configuration(dict.fromkeys(switches("config"), True))
+    assert {"paired_seeds", "bare"} <= chosen.keys()
+    done = run_snakemake("--list-rules", "--config", *(f"{key}={text}" for key, text in chosen.items()))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_command_that_does_not_exist_names_the_nearest() -> None:
