@@ -35,10 +35,8 @@ from frameworks import (
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
 from recipes.runs import file_content, load_run
-from system import durable, work_lock
+from system import durable, warm_processes, work_lock
 from system.errors import StoppedInTime, UserError
-
-STARTED = "CROSSZERO_JOB_STARTED"  # environment variable
 
 
 def train(arguments: argparse.Namespace) -> None:
@@ -93,7 +91,7 @@ def run_of(arguments: argparse.Namespace) -> Run:
 def job_started() -> float:
     """When this job's first process started, in seconds since the machine did; forks know it from the environment."""
     ticks = int(Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()[19])
-    return float(os.environ.setdefault(STARTED, str(ticks / os.sysconf("SC_CLK_TCK"))))
+    return float(os.environ.setdefault(warm_processes.JOB_STARTED, str(ticks / os.sysconf("SC_CLK_TCK"))))
 
 
 def write_tables(
@@ -151,6 +149,7 @@ def launch_stage(
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
                 stop_on_collapse=stop_on_collapse,
             )
+            command.environment.update(clock.environment)
             trainer_process.run(command, paths.work / "train.log", monitor)
             clock.note_end()
     return command

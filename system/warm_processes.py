@@ -35,6 +35,7 @@ from system.errors import UserError
 IDLE_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 ATTEMPTS = 3  # it may end for want of jobs just when one asks
+JOB_STARTED = "CROSSZERO_JOB_STARTED"  # environment variable: when a job's first process started; no package reads it
 LONGEST_FOLDER = 60  # characters: below it is a socket, whose path may have 107 bytes
 
 
@@ -79,7 +80,8 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
     settings = {**os.environ, **environment}
     # What differs between jobs would be read too late: those have a warm process of their own. So have those that start
     # after a source was edited: no job mixes old and new code.
-    key = hashlib.sha256(json.dumps([workflow, sys.executable, *modules, settings, sources()], sort_keys=True).encode())
+    read = {name: value for name, value in settings.items() if name != JOB_STARTED}
+    key = hashlib.sha256(json.dumps([workflow, sys.executable, *modules, read, sources()], sort_keys=True).encode())
     own = private_folder.of_user(on_disk=True, longest=LONGEST_FOLDER)
     for _ in range(ATTEMPTS):
         folder = private_folder.make(own / f"warm-{key.hexdigest()[:16]}")

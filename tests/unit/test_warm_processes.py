@@ -49,7 +49,10 @@ def warm(workflow: int) -> list[psutil.Process]:
 
 
 def test_the_jobs_of_a_workflow_import_once_and_nothing_is_left(tmp_path: Path) -> None:
-    jobs = [f"{JOB} {tmp_path}/job_{n} tests.unit.imported_once" for n in range(3)]
+    # A training notes when its job started, which is another time for each.
+    jobs = [
+        f"export {warm_processes.JOB_STARTED}={n}; {JOB} {tmp_path}/job_{n} tests.unit.imported_once" for n in range(3)
+    ]
     process = start(tmp_path, *jobs)
     said, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, said
