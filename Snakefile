@@ -32,6 +32,7 @@ include: "workflows/evaluate.smk"
 include: "workflows/report.smk"
 include: "workflows/sweep.smk"
 include: "workflows/compare.smk"
+include: "workflows/benchmark.smk"
 include: "workflows/evaluate_model.smk"
 include: "workflows/contamination.smk"
 include: "workflows/cluster.smk"
@@ -52,6 +53,7 @@ localrules:
     grade,
     evaluate,
     report,
+    benchmark,
     sweep,
     parse_runs,
 

@@ -59,6 +59,7 @@ TRAINING_LOG = pa.schema(
         ("rewards", REWARDS),
         ("phases", PHASES),
         *[(name, pa.float64()) for name in ("host_memory_gb", "gpu_memory_gb", "gpu_utilisation")],
+        *[(name, pa.float64()) for name in ("sampled_tokens", "trained_tokens", "padding_share")],
     ]
 )
 
@@ -139,7 +140,10 @@ SCORE = pa.schema(
 
 
 # Columns that tables of earlier releases do not have; they are null there
-ADDED = {"subset", "cluster", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation"}
+ADDED = {
+    "subset", "cluster", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation", "sampled_tokens",
+    "trained_tokens", "padding_share",
+}  # fmt: skip
 
 
 def write(table: pa.Table, schema: pa.Schema, path: Path) -> None:

@@ -35,7 +35,8 @@ def read(
     Raises:
         UserError: a metric is not a number; the trainer itself may have continued.
     """
-    recorded = rollout_log.read(paths.work, rollout_log.Batch.of_stage(stage))
+    batch = rollout_log.Batch.of_stage(stage)
+    recorded = rollout_log.read(paths.work, batch)
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.metrics_of_training(run, stage, paths), rewards.short_names(run.rewards)
@@ -53,9 +54,12 @@ def read(
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
         judged, interval = recorded.get(step, []), times.get(step)
+        length = metrics.get("response_length_mean")
+        sampled = None if length is None or batch.resampled or not judged else len(judged) * length
         each = {
             "rewards": rollout_log.reward_columns(judged, names),
             "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, interval),
+            "sampled_tokens": sampled,
             **(interval.used if interval else {}),
         }
         log.append(empty | metrics | position | timed | rollout_log.step_columns(judged) | each)

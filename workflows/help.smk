@@ -22,6 +22,7 @@ CrossZero reproduces R1-Zero style reinforcement learning and evaluates every ch
   snakemake watch                serve a page with the runs' curves and newest completions while they go on
   snakemake compare_checkpoints --config checkpoint=… baseline=…   better, worse, cannot tell, or not comparable (docs/explanation/comparisons.md)
   snakemake compare_recipes --config recipe_a='[run]' recipe_b='[run]' seeds='[0,1,2]'   is recipe b better than a? (docs/explanation/comparisons.md)
+  snakemake benchmark --config seeds='[0,1,2]'   time, memory and cost to the same accuracy, by framework and phase (docs/how-to/choose-framework.md)
   snakemake contamination        has a run's base model read its benchmarks? the rest of half-told questions (docs/explanation/comparisons.md)
   snakemake parse_runs           check every run file at both scales with each framework's own parser; no GPU
   snakemake fidelity             every value at full scale beside the published one, with where that is from

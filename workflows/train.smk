@@ -1,6 +1,14 @@
 # Native training, one job per stage, and export of its checkpoints in Hugging Face format.
 
 
+def training_threads(wildcards):
+    """The cores of its run; all of this machine while a benchmark is made here, so that nothing else runs beside it."""
+    targets = workflow.dag_settings.targets if workflow.dag_settings else ()
+    if LOCAL and "benchmark" in targets:
+        return workflow.cores
+    return run_of(wildcards).hardware["cpus"]
+
+
 rule train:
     input:
         lambda wildcards: environment_stamp(
@@ -13,7 +21,7 @@ rule train:
         rollouts=RUN_FOLDER.stage("{stage}") / "rollouts.parquet",
     log:
         f"logs/{config['scale']}/train/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
-    threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
+    threads: training_threads
     resources:
         **resources_for(lambda wildcards: training_need(run_of(wildcards))),
     params:
@@ -47,7 +55,7 @@ rule bare_training:
         RUN_FOLDER.bare_training("{stage}"),
     log:
         f"logs/{config['scale']}/bare_training/{{recipe}}/{{run}}/seed-{{seed}}/stage-{{stage}}.log",
-    threads: lambda wildcards: run_of(wildcards).hardware["cpus"]
+    threads: training_threads
     resources:
         **resources_for(lambda wildcards: training_need(run_of(wildcards))),
     params:

@@ -38,8 +38,8 @@ def costs_table(groups: Sequence[Group], accuracy: float, price: float | None) -
         estimates = {
             "seconds_to_accuracy": reached, "start_up_seconds": group.start_up,
             "seconds_of_step": group.seconds_of_step, "sampled_tokens_per_second_of_sampling": group.rate("sampling"),
-            "sampled_tokens_per_second_of_update": group.rate("update"), "host_memory_gb": group.host_memory,
-            "gpu_memory_gb": group.gpu_memory,
+            "sampled_tokens_per_second_of_update": group.rate("update"), "padding_share": group.padding,
+            "host_memory_gb": group.host_memory, "gpu_memory_gb": group.gpu_memory,
         }  # fmt: skip
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
         mean_whole = sum(whole) / len(whole)
@@ -54,6 +54,7 @@ def costs_table(groups: Sequence[Group], accuracy: float, price: float | None) -
             "a step (s)": _text(group.seconds_of_step, "{:.2f}".format),
             "tokens/s, sampling": _text(group.rate("sampling"), "{:,.0f}".format),
             "tokens/s, update": _text(group.rate("update"), "{:,.0f}".format),
+            "padding (%)": _text(group.padding, lambda value: f"{100 * value:.0f}"),
             "memory (GB)": _text(group.host_memory, "{:.1f}".format),
         }
         if any(other.gpu_memory for other in groups):

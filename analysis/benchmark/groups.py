@@ -68,6 +68,11 @@ class Group:
         """Peak in GB, all GPUs together."""
         return _of_known([one.gpu_memory_gb for one in self.trainings])
 
+    @property
+    def padding(self) -> Estimate | None:
+        """Share of padding in what updates compute."""
+        return _of_known([one.padding_share for one in self.trainings])
+
     def rate(self, kind: str) -> Estimate | None:
         """Sampled tokens for each second of the phases of a kind."""
         return _of_known([one.rate(kind) for one in self.trainings])

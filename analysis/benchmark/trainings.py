@@ -61,6 +61,7 @@ class Training:
         gpu_utilisation: mean share of busy time; None without a GPU.
         parts: seconds by part with CrossZero and by the framework's own command; see bare_command.py.
         resumed: whether a stage started up more than once.
+        padding_share: of what the updates compute, the mean over steps; None where it was not counted.
     """
 
     run: str
@@ -86,6 +87,7 @@ class Training:
     gpu_utilisation: float | None
     parts: dict[str, list[float]] = field(default_factory=dict)
     resumed: bool = False
+    padding_share: float | None = None
 
     @property
     def name(self) -> str:
@@ -195,15 +197,15 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             (int(step), float(past[step] - ends[step]) if step else each[0].get("start-up", 0.0), float(accuracy))
             for step, accuracy in scores.groupby("step")["avg_at_k"].mean().items()
         ],
-        **{column: _peak(log[column]) for column in ("host_memory_gb", "gpu_memory_gb")},
+        **{column: _known(log[column], "max") for column in ("host_memory_gb", "gpu_memory_gb")},
         parts=bare_command.seconds_by_part(folder, len(run.stages)),
         resumed=any(phases.starts(stage) > 1 for _, stage in log.groupby("stage")),
-        gpu_utilisation=None if log["gpu_utilisation"].isna().all() else float(log["gpu_utilisation"].mean()),
+        **{column: _known(log[column], "mean") for column in ("gpu_utilisation", "padding_share")},
     )
 
 
-def _peak(column: pd.Series) -> float | None:
-    return None if column.isna().all() else float(column.max())
+def _known(column: pd.Series, what: str) -> float | None:
+    return None if column.isna().all() else float(column.agg(what))
 
 
 def write(trainings: Sequence[Training], file: Path) -> None:

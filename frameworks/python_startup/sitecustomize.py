@@ -1,6 +1,7 @@
 """Python loads it at the start of every process of a training on one node: this folder is on PYTHONPATH."""
 
-from frameworks import loopback, ray_patience
+from frameworks import loopback, ray_patience, update_tokens
 
 loopback.keep_to_loopback()
 ray_patience.install()
+update_tokens.install()

@@ -1,4 +1,4 @@
-"""What holds of the phases of every framework's steps."""
+"""What holds of the phases and tokens of every framework's steps."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def check(work: Path, rows: Sequence[dict[str, Any]], names: Collection[str]) ->
             continue
         assert ("start-up" in times) == interval.first
         assert sum(times.values()) == pytest.approx(interval.seconds + interval.end)
+        assert row["trained_tokens"] > (row["sampled_tokens"] or 0)  # prompts, too
+        assert 0 <= row["padding_share"] < 1
     assert rows[-1]["phases"][-1]["name"] == "end"
     assert len(intervals) >= len(rows) - 1
     timed = sum(

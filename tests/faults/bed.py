@@ -38,7 +38,8 @@ TRIES = 3  # of the same command after a fault; each but the last may refuse in 
 # A killed vLLM is tried again with smaller batches; the hash of a file beside its record is of its times, too.
 VOLATILE_KEYS = {"made_at", "git_dirty", "job_seconds", "file_sha256", "max_num_seqs"}
 RESUMED = "--resume_from_checkpoint"
-VOLATILE_COLUMNS = ["wall_time", "tokens_per_second", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation"]
+VOLATILE_COLUMNS = ["wall_time", "tokens_per_second", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation",
+                    "trained_tokens", "padding_share"]  # fmt: skip
 
 
 class Fault(AssertionError):

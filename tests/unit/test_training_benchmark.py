@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
@@ -19,7 +20,7 @@ from hypothesis.strategies import sampled_from
 from user_errors import refused
 
 from analysis.benchmark import __main__ as program
-from analysis.benchmark import figures, own_speed, speed_options, trainings
+from analysis.benchmark import figures, own_speed, request, speed_options, trainings
 from analysis.benchmark.bare_command import OUTSIDE, WHOLE
 from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
@@ -27,11 +28,13 @@ from analysis.benchmark.trainings import Training
 from cli import benchmark as command
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
-from contracts.run_file import SCALES, framework_names
+from contracts.run_file import SCALES, framework_names, validate
 from contracts.seeds import run_id
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from system.errors import ROOT, UserError
+from system.yaml_files import read_yaml
+from tests.forked_command import run_snakemake
 from tests.performance.own_speed import measured_commit
 
 RUN = "crosscheck/trl"
@@ -217,7 +220,7 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
 
 def test_every_option_for_speed_is_one_of_its_framework() -> None:
     for scale in SCALES:
-        table, guides = speed_options.table(command.run_names(["crosscheck"], scale), scale)
+        table, guides = speed_options.table(request.run_names(["crosscheck"], scale), scale)
         assert set(table["framework"]) == set(guides) == set(framework_names())
 
 
@@ -309,21 +312,24 @@ def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
 def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with refused("not-a-benchmark"):
-        command.check_request([str(tmp_path / "deep.json")], None, None)
+        request.check([RUN], "demo", [str(tmp_path / "deep.json")])
     trainings.write([one_training], tmp_path / "good.json")
-    command.check_request([str(tmp_path / "good.json")], 50.0, 2.5)
-    for accuracy in (0.0, -5.0, 101.0, math.nan):
-        with refused("bad-accuracy"):
-            command.check_request([], accuracy, None)
-    for price in (0.0, -3.0, math.inf, math.nan):
-        with refused("bad-price"):
-            command.check_request([], None, price)
+    request.check([RUN], "demo", [str(tmp_path / "good.json")])
+
+
+@pytest.mark.parametrize("key, values", [("accuracy", (0.0, -5.0, 101.0)), ("price", (0.0, -3.0, math.inf))])
+def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[float]) -> None:
+    settings = read_yaml(ROOT / "config" / "config.yaml")
+    validate(settings | {key: 50.0}, "config", Path("config.yaml"))
+    for value in (*values, math.nan, "NaN", True):
+        with pytest.raises(UserError, match=key):
+            validate(settings | {key: value}, "config", Path("config.yaml"))
 
 
 def test_runs_without_a_common_benchmark_are_refused_before_they_are_trained() -> None:
-    command.check_benchmarks(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo")
+    request.check(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo", [])
     with refused("other-benchmark"):
-        command.check_benchmarks(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo")
+        request.check(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo", [])
 
 
 @pytest.mark.slow
@@ -357,10 +363,21 @@ def test_the_measured_commit_is_the_same_after_the_measurement(tmp_path: Path) -
     assert measured_commit(tmp_path) == f"{commit}+"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target, cores", [("benchmark", {7}), ("reproduce_all", {1, 2})])
+def test_while_a_benchmark_is_made_each_training_has_the_machine(target: str, cores: set[int]) -> None:
+    settings = ("scale=demo", "reproduce=[crosscheck]", "bare=true", "results=nowhere")
+    done = run_snakemake("-n", "-p", "--cores", "7", target, "--config", *settings)
+    assert done.returncode == 0, done.stderr
+    jobs = re.findall(r"rule (train|bare_training):(.*?)\n\n", done.stdout + done.stderr, re.DOTALL)
+    threads = {int(known[1]) if (known := re.search(r"threads: (\d+)", job)) else 1 for _, job in jobs}
+    assert threads == cores and {rule for rule, _ in jobs} == {"train", *(["bare_training"] if 7 in cores else [])}
+
+
 def test_trainings_are_made_one_at_a_time_in_a_random_order(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     monkeypatch.setattr(command.graph, "run_target", lambda log, settings, options: started.append(log) or 0)
     logs = [f"run{number}/{seed}" for number in range(3) for seed in range(4)]
     assert set(command.train_alone(logs, {}, [])) == {0}
     assert sorted(started) == logs != started
-    assert command.run_names(["crosscheck"], "demo") == [f"crosscheck/{name}" for name in ("openrlhf", "trl", "verl")]
+    assert request.run_names(["crosscheck"], "demo") == [f"crosscheck/{name}" for name in ("openrlhf", "trl", "verl")]

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.benchmark import trainings
 from contracts import tables
 from tests import needs
 from tests.waiting import WORKFLOW_LIMIT
@@ -117,6 +118,24 @@ def test_the_training_log_has_every_step_once(project: Path) -> None:
     assert set(log["run"]) == {f"{miniature.RUN}/seed-0"}
     for column in ("reward_mean", "accuracy", "response_length_mean", "entropy", "grad_norm", "tokens_per_second"):
         assert all(value == value and value is not None for value in log[column]), column
+
+
+def test_the_tokens_of_every_step_are_counted(project: Path) -> None:
+    log = tables.read(project / RUN_FOLDER / "training_log.parquet", tables.TRAINING_LOG).to_pylist()
+    batch = 4 * 8  # of the miniature
+    for of_step in log:
+        assert of_step["sampled_tokens"] == pytest.approx(batch * of_step["response_length_mean"])
+        assert of_step["trained_tokens"] > of_step["sampled_tokens"]  # prompts, too
+        assert 0 < of_step["padding_share"] < 0.9
+
+
+def test_what_it_cost(project: Path) -> None:
+    status, output = miniature.snakemake(project, "benchmark", "--config", f"reproduce=[{miniature.RUN}]", "price=2")
+    assert status == 0 and "minutes to" in output and miniature.jobs_started(output, "train") == 0, output
+    page = project / "results/demo/benchmark" / miniature.RUN.replace("/", "_")
+    (one,) = trainings.read(page / "benchmark.json")
+    assert one.run == miniature.RUN and one.steps == miniature.STEPS and 0 < (one.padding_share or 0) < 0.9
+    assert "Padding" in (page / "index.html").read_text(encoding="utf-8")
 
 
 def test_every_checkpoint_has_every_sample_once_and_is_graded_and_scored(project: Path) -> None:

@@ -6,7 +6,7 @@ It takes the place of frameworks/python_startup/sitecustomize.py, so it does the
 import os
 import sys
 
-from frameworks import loopback, ray_patience, recorded_rollouts
+from frameworks import loopback, ray_patience, recorded_rollouts, update_tokens
 from frameworks.openrlhf.cpu import rewrites
 
 if recorded_rollouts.VARIABLE in os.environ:
@@ -19,3 +19,4 @@ rewrites.install()
 if str(loopback.STARTUP) in sys.path:
     loopback.keep_to_loopback()
     ray_patience.install()
+    update_tokens.install()

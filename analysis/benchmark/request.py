@@ -1,0 +1,49 @@
+"""What a benchmark is asked for, checked before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from recipes import runs
+from recipes.run_sets import run_set_name
+from system.errors import UserError
+
+RUNS = ("crosscheck",)  # the same run through every framework
+
+
+def run_names(named: Sequence[str], scale: str) -> list[str]:
+    """The runs of recipes and runs that have values at a scale; those that are neither are left to the workflow."""
+    known = runs.run_names(scale)
+    return [run for name in named for run in ([k for k in known if k.split("/")[0] == name] or [name])]
+
+
+def folder_name(names: Sequence[str], scale: str) -> str:
+    """What the folder of the page is called."""
+    return run_set_name(names, {}, run_names(RUNS, scale))
+
+
+def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
+    """Refuse runs that have no accuracy in common, and files that are no benchmark.json.
+
+    Args:
+        names: of the runs.
+        scale: of their values.
+        others: files of other machines.
+
+    Raises:
+        UserError: the runs are evaluated on other benchmarks, or a file was not written by a benchmark.
+    """
+    if others:
+        from analysis.benchmark import trainings  # only here: pandas takes its time
+
+        for file in others:
+            trainings.read(Path(file))
+    first, *more = ((name, sorted(runs.load_run(name, scale).evaluation["benchmarks"])) for name in names)
+    for name, benchmarks in more:
+        if benchmarks != first[1]:
+            raise UserError(
+                f"runs are compared by the time to the same accuracy, but {first[0]} is evaluated on "
+                f"{', '.join(first[1])} and {name} on {', '.join(benchmarks)}: choose runs with the same benchmarks",
+                code="other-benchmark",
+            )
