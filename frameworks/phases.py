@@ -11,8 +11,7 @@ stage's rows add up to the time from the start of its trainer to its end:
                    rest of a step may be below 0 by as much as its line came late
     end            of the last step: until the process has ended
 
-With each step goes what was seen of memory and GPUs since the one before (memory_use.py), and the tokens of its updates
-(update_tokens.py).
+With each step goes what was seen of memory and GPUs since the one before (memory_use.py).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from frameworks import memory_use, update_tokens
+from frameworks import memory_use
 from system import json_lines
 
 FOLDER = "step_times"  # in the work folder; each start of the trainer has a file
@@ -39,18 +38,12 @@ class Clock:
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
         self._memory = memory_use.Watch({**os.environ, **environment})
-        self._tokens = update_tokens.Reader(self._file.with_suffix(".tokens"))
         self._note("start", resumed_from, time.monotonic())
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """More variables of the trainer: with them its processes count."""
-        return self._tokens.environment
 
     def note_step(self, step: int) -> None:
         """A step's line was printed."""
         now = time.monotonic()
-        self._note("step", step, now, {**self._memory.take(), **self._tokens.take()})
+        self._note("step", step, now, self._memory.take())
 
     def note_end(self) -> None:
         """The trainer's process has ended."""

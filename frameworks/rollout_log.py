@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from contracts.run_file import Stage
 from contracts.tables import ROLLOUTS_PER_STEP
@@ -33,6 +33,7 @@ VARIABLE = "CROSSZERO_ROLLOUTS"  # environment variable with the attempt's folde
 FOLDER = "rollouts"
 SECONDS_BETWEEN_SYNCS = 1.0
 Row = dict[str, Any]
+Known = TypeVar("Known")
 
 
 class Attempt(NamedTuple):
@@ -191,12 +192,8 @@ def _resampled_steps(rows: Sequence[Row], steps_before: int, batch: Batch) -> di
     return by_step
 
 
-def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
-    """The rollouts of a stage by step. Where an attempt repeats steps of an earlier one, the later counts.
-
-    What cannot be read is reported as a warning and left out; so are incomplete steps.
-    """
-    by_step: dict[int, list[Row]] = {}
+def attempt_steps(work: Path, batch: Batch) -> Iterator[tuple[Attempt, dict[int, list[Row]]]]:
+    """Each attempt at a stage with its rollouts by step; what cannot be read is a warning, and left out."""
     for attempt in attempts(work):
         rows: list[Row] = []
         for file in sorted(attempt.folder.glob("*.jsonl")):
@@ -204,9 +201,25 @@ def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
                 rows += filter(_is_row, json_lines.read(file, torn_last_line=True))  # before an error, what is intact
             except (UserError, OSError) as error:
                 print(f"WARNING: the rest of these rollouts cannot be read: {error}", flush=True)
-        by_step = {step: kept for step, kept in by_step.items() if step <= attempt.resumed_from}
-        by_step |= rows_by_step(rows, attempt.resumed_from, batch)
-    return {step: rows for step, rows in sorted(by_step.items()) if batch.complete(rows)}
+        yield attempt, rows_by_step(rows, attempt.resumed_from, batch)
+
+
+def of_last_attempts(by_attempt: Iterable[tuple[Attempt, Mapping[int, Known]]]) -> dict[int, Known]:
+    """What the attempts have by step; where one repeats steps of an earlier one, the later counts."""
+    by_step: dict[int, Known] = {}
+    for attempt, own in by_attempt:
+        by_step = {step: kept for step, kept in by_step.items() if step <= attempt.resumed_from} | dict(own)
+    return dict(sorted(by_step.items()))
+
+
+def read(work: Path, batch: Batch) -> dict[int, list[Row]]:
+    """The rollouts of a stage by step; see `attempt_steps` and `complete_steps`."""
+    return complete_steps(attempt_steps(work, batch), batch)
+
+
+def complete_steps(by_attempt: Iterable[tuple[Attempt, Mapping[int, list[Row]]]], batch: Batch) -> dict[int, list[Row]]:
+    """The rollouts of the last attempt at each step, of the steps for which all are there."""
+    return {step: rows for step, rows in of_last_attempts(by_attempt).items() if batch.complete(rows)}
 
 
 class LiveColumns:

@@ -6,12 +6,12 @@ Reading them never throws a training away: what cannot be read is reported as a 
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from contracts import tables
 from contracts.run_file import Run, Stage
-from frameworks import phases, rollout_log
+from frameworks import phases, rollout_log, update_tokens
 from frameworks.adapter import Adapter, Paths
 from recipes import rewards
 from system.errors import UserError
@@ -36,7 +36,9 @@ def read(
         UserError: a metric is not a number; the trainer itself may have continued.
     """
     batch = rollout_log.Batch.of_stage(stage)
-    recorded = rollout_log.read(paths.work, batch)
+    attempts = list(rollout_log.attempt_steps(paths.work, batch))
+    recorded = rollout_log.complete_steps(attempts, batch)
+    updates = rollout_log.of_last_attempts((attempt, _update_tokens(attempt, rows)) for attempt, rows in attempts)
     log: list[Row] = []
     elapsed, empty = 0.0, dict.fromkeys(tables.TRAINING_LOG.names)
     logged, names = adapter.metrics_of_training(run, stage, paths), rewards.short_names(run.rewards)
@@ -61,12 +63,18 @@ def read(
             "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, interval),
             "sampled_tokens": sampled,
             **(interval.used if interval else {}),
+            **updates.get(step, {}),
         }
         log.append(empty | metrics | position | timed | rollout_log.step_columns(judged) | each)
     _warn(run, last, logged, "nothing is logged")
     _warn(run, last, recorded, "rollouts are incomplete, so accuracy, error rates and signal are null")
     kept = {step: rollout_log.kept_rows(rows) for step, rows in recorded.items() if step <= last}
     return log, [_rollout(run_name, stage, step, row) for step, rows in kept.items() for row in rows]
+
+
+def _update_tokens(attempt: rollout_log.Attempt, steps: Mapping[int, Sequence[Row]]) -> dict[int, dict[str, float]]:
+    starts = {step: min(row["time"] for row in rows) for step, rows in steps.items()}
+    return update_tokens.columns(attempt.folder, starts)
 
 
 def _warn(run: Run, last: int, known: Container[int], what: str) -> None:

@@ -31,6 +31,7 @@ from frameworks import (
     slurm_nodes,
     stage_training_log,
     trainer_process,
+    update_tokens,
 )  # fmt: skip
 from frameworks.adapter import Adapter, Command, Paths
 from frameworks.experiment_trackers import FOLDER, Trackers, events_folder
@@ -132,7 +133,8 @@ def launch_stage(
         print(f"{run.name}: resuming from step {resumed_from}", flush=True)
     if resumed_from < stage.steps:
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
-        command.environment[rollout_log.VARIABLE] = str(attempt.folder)
+        folders = dict.fromkeys((rollout_log.VARIABLE, update_tokens.VARIABLE), str(attempt.folder))
+        command.environment.update(folders)
         with (
             closing(phases.Clock(paths.work, attempt.number, resumed_from, command.environment)) as clock,
             closing(
@@ -149,7 +151,6 @@ def launch_stage(
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
                 stop_on_collapse=stop_on_collapse,
             )
-            command.environment.update(clock.environment)
             trainer_process.run(command, paths.work / "train.log", monitor)
             clock.note_end()
     return command

@@ -20,9 +20,8 @@ import torch
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from frameworks import update_tokens
 
-reader = update_tokens.Reader(pathlib.Path(sys.argv[1]))
-taken = [reader.take()]
-os.environ.update(reader.environment)
+folder, taken = pathlib.Path(sys.argv[1]), []
+os.environ[update_tokens.VARIABLE] = sys.argv[1]
 sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 9}
 torch.manual_seed(0)
 model = Qwen2ForCausalLM(Qwen2Config(**sizes, num_key_value_heads=1))
@@ -32,38 +31,38 @@ update_tokens.install()
 update_tokens.install()
 same = torch.equal(before, model(tokens, attention_mask=mask).logits)
 model(input_ids=tokens[:, :2])
-taken.append(reader.take())
+taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
 with torch.no_grad():
     model(tokens)
 model.eval()(tokens)
 model.train()(inputs_embeds=torch.ones(2, 5, 8))
-taken.append(reader.take())
+taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
 model(tokens, attention_mask=torch.ones(2, 1, 5, 5, dtype=torch.bool))
-update_tokens.Counter(pathlib.Path(sys.argv[1]) / "another process").add(10, 10)
 model(tokens, attention_mask=mask)
-taken.append(reader.take())
+taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
 print(json.dumps([same, *taken]))
 """
 
 
 def test_what_is_counted(tmp_path: Path) -> None:
     needs.skip_without("trl")
-    command = [warm_python("trl"), "-c", SCRIPT, str(tmp_path / "tokens")]
+    command = [warm_python("trl"), "-c", SCRIPT, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     same, *taken = json.loads(done.stdout)
     assert same
-    assert taken == [
-        {},
-        {"trained_tokens": 8 + 4, "padding_share": pytest.approx(2 / 14)},
-        {},  # without gradients, not in training, or of what is no token
-        {"trained_tokens": 10 + 8, "padding_share": pytest.approx(2 / 20)},  # another process's, too
-    ]
+    first = {"trained_tokens": 8 + 4, "padding_share": pytest.approx(2 / 14)}
+    assert taken[:2] == [first, first]  # not without gradients, nor in evaluation, nor of what is no token
+    assert taken[2] == {"trained_tokens": 12 + 8, "padding_share": pytest.approx(4 / 24)}
 
 
-def test_a_file_that_is_being_written_is_left_for_the_next_step(tmp_path: Path) -> None:
-    reader = update_tokens.Reader(tmp_path / "tokens")
-    file = Path(reader.environment[update_tokens.VARIABLE]) / "1"
-    file.write_bytes(b"")
-    assert reader.take() == {}
-    file.write_bytes(update_tokens.SUMS.pack(3, 4))
-    assert reader.take() == {"trained_tokens": 3.0, "padding_share": 0.25}
+def test_passes_are_of_the_step_in_which_they_began(tmp_path: Path) -> None:
+    passes = {"a": [(9.0, 1, 1), (10.5, 3, 4), (12.0, 5, 5), (40.0, 2, 4)], "b": [(11.0, 3, 4), (20.0, 7, 7)]}
+    for process, rows in passes.items():
+        content = b"".join(update_tokens.PASS.pack(*row) for row in rows)
+        (tmp_path / f"{process}.passes").write_bytes(content + b"torn")
+    assert update_tokens.columns(tmp_path, {3: 10.0, 4: 20.0, 7: 30.0}) == {
+        3: {"trained_tokens": 11.0, "padding_share": pytest.approx(2 / 13)},
+        4: {"trained_tokens": 7.0, "padding_share": 0.0},
+        7: {"trained_tokens": 2.0, "padding_share": 0.5},
+    }
+    assert update_tokens.columns(tmp_path, {}) == {}
