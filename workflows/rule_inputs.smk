@@ -1,5 +1,6 @@
 # What rules look up for a run: hashes of its settings, its folders, inputs and words of its commands.
 
+from analysis.benchmark import request
 from cluster.snakemake_internals import missing_results
 
 
@@ -187,6 +188,40 @@ def compared_recipes(wildcards):
 def probe_folder(run_id):
     """Where the probe for memorised benchmarks of a run's base model is."""
     return FOLDER.contamination(run_id).parent
+
+
+def training_threads(wildcards):
+    """The cores of its run; all of this machine while a benchmark is made here, so that nothing else runs beside it."""
+    targets = workflow.dag_settings.targets if workflow.dag_settings else ()
+    if LOCAL and "benchmark" in targets:
+        return workflow.cores
+    return run_of(wildcards).hardware["cpus"]
+
+
+def benchmarked_runs():
+    """The runs of `--config reproduce`; without it those of the recipe that is the same through all frameworks."""
+    named = "reproduce" in workflow.config_settings.config
+    return CHOSEN if named else request.run_names(request.RUNS, config["scale"])
+
+
+def benchmarked_results(wildcards):
+    """Scores and logs of every seed, with `bare` also the times of the frameworks' own commands."""
+    check_whole()
+    try:
+        request.check(benchmarked_runs(), config["scale"], config.get("with", []))
+    except UserError as error:
+        raise refusal(error) from None
+    files = []
+    for name in benchmarked_runs():
+        for folder in (
+            results_of(seeds.run_id(name, seed)) for seed in config["seeds"]
+        ):
+            files += [folder.scores, folder.training_log]
+            if config.get("bare"):
+                files += [
+                    folder.bare_training(stage.number) for stage in RUNS[name].stages
+                ]
+    return files
 
 
 def trainings_of_sweep(wildcards):

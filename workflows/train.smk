@@ -1,14 +1,6 @@
 # Native training, one job per stage, and export of its checkpoints in Hugging Face format.
 
 
-def training_threads(wildcards):
-    """The cores of its run; all of this machine while a benchmark is made here, so that nothing else runs beside it."""
-    targets = workflow.dag_settings.targets if workflow.dag_settings else ()
-    if LOCAL and "benchmark" in targets:
-        return workflow.cores
-    return run_of(wildcards).hardware["cpus"]
-
-
 rule train:
     input:
         lambda wildcards: environment_stamp(
