@@ -1,5 +1,5 @@
 # make            this list
-# make demo       build the environments and reproduce four recipes at demo scale: about 15 minutes on 2 idle cores
+# make demo       build the environments and reproduce four recipes at demo scale: 10 to 25 minutes on 2 idle cores
 # make demo-all   every run, those of the other documents too: hours
 # make small      a pretrained model of 135 million weights through each framework, on a CPU: hours on 2 cores
 # make test       build the environments and run all checks and tests: 12 minutes on 2 idle cores; ONLY=grading: those of a folder; TEST_SEED=7: another order

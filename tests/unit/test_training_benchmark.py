@@ -309,6 +309,15 @@ def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
     return read(folder)
 
 
+@pytest.mark.parametrize("file", sorted((ROOT / "results/reference/benchmarks").glob("*.json")), ids=lambda f: f.stem)
+def test_the_files_of_this_project_can_be_put_beside_others(file: Path) -> None:
+    stored = trainings.read(file)
+    groups = groups_of(stored)
+    assert {len(group.trainings) for group in groups} == {5} and len(groups) == len(framework_names())
+    other = [replace(one, machine="another") for one in stored]
+    assert len(groups_of(trainings.put_together(stored, other))) == 2 * len(groups)
+
+
 def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with refused("not-a-benchmark"):
