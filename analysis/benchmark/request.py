@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from frameworks import adapter
 from recipes import runs
 from recipes.run_sets import run_set_name
 from system.errors import UserError
@@ -24,7 +25,7 @@ def folder_name(names: Sequence[str], scale: str) -> str:
 
 
 def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
-    """Refuse runs that have no accuracy in common, and files that are no benchmark.json.
+    """Refuse settings that do not fit together, runs without a common accuracy, and files that are no benchmark.json.
 
     Args:
         names: of the runs.
@@ -32,14 +33,19 @@ def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
         others: files of other machines.
 
     Raises:
-        UserError: the runs are evaluated on other benchmarks, or a file was not written by a benchmark.
+        UserError: a run's command cannot be rendered, the runs are evaluated on other benchmarks, or a file was not
+            written by a benchmark.
     """
     if others:
         from analysis.benchmark import trainings  # only here: pandas takes its time
 
         for file in others:
             trainings.read(Path(file))
-    first, *more = ((name, sorted(runs.load_run(name, scale).evaluation["benchmarks"])) for name in names)
+    loaded = {name: runs.load_run(name, scale) for name in names}
+    for run in loaded.values():
+        for stage in run.stages:
+            adapter.load(run.framework).stated_settings(run, stage)
+    first, *more = ((name, sorted(run.evaluation["benchmarks"])) for name, run in loaded.items())
     for name, benchmarks in more:
         if benchmarks != first[1]:
             raise UserError(

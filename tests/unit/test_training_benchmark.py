@@ -335,10 +335,14 @@ def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[floa
             validate(settings | {key: value}, "config", Path("config.yaml"))
 
 
-def test_runs_without_a_common_benchmark_are_refused_before_they_are_trained() -> None:
+def test_runs_that_cannot_be_compared_are_refused_before_they_are_trained() -> None:
     request.check(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo", [])
     with refused("other-benchmark"):
         request.check(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo", [])
+    for run in request.run_names(request.RUNS, "demo"):
+        request.check(command.varied([run], "batch.samples_per_prompt=8,16,24", "demo"), "demo", [])
+        with refused("batch-does-not-divide"):
+            request.check(command.varied([run], "batch.samples_per_prompt=8,4", "demo"), "demo", [])
 
 
 @pytest.mark.slow
