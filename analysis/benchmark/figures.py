@@ -104,8 +104,8 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
             )  # fmt: skip
     for axes, title in zip(panels, ("seconds of a step", "peak memory, GB"), strict=True):
         axes.set_title(title)
-        axes.set_ylim(bottom=0)
-        if not numeric:
-            axes.set_xticks(range(len(names)), names)
+        highest = axes.dataLim.y1  # infinite where nothing is known
+        axes.set_ylim(0, 1.08 * highest if 0 < highest < float("inf") else 1)
+        axes.set_xticks(*([sorted(set(values))] if numeric else [range(len(names)), names]))
     figure_style.run_legend(figure, styles)
     return figure_style.save(figure, folder, "growth")

@@ -357,6 +357,8 @@ def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_tra
     theirs = [replace(each, machine="another") for each in schedules[::-1]]
     drawn = figures.plot_growth(groups_of([*schedules, *theirs]), tmp_path)
     assert drawn.count("cosine") == 2 * 1  # a tick in each panel
+    unknown = [replace(each, host_memory_gb=None) for each in by_gpus]
+    assert figures.plot_growth(groups_of(unknown), tmp_path)
 
 
 @pytest.mark.slow
