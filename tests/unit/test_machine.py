@@ -1,4 +1,4 @@
-"""A machine in words: kinds of processors that share a name are told apart."""
+"""The description of a machine tells processors apart that have the same name."""
 
 from __future__ import annotations
 

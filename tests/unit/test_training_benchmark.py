@@ -4,82 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-import re
-import subprocess
 import sys
-from collections.abc import Collection, Sequence
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import sampled_from
 from user_errors import refused
 
 from analysis.benchmark import __main__ as program
-from analysis.benchmark import figures, own_speed, request, speed_options, trainings
+from analysis.benchmark import figures, request, trainings
 from analysis.benchmark.bare_command import OUTSIDE, WHOLE
 from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
 from cli import benchmark as command
-from contracts import provenance, tables
+from contracts import provenance
 from contracts.paths import ResultsFolder
-from contracts.run_file import SCALES, framework_names, validate
+from contracts.run_file import framework_names
 from contracts.seeds import run_id
 from eval.statistics import Estimate
 from recipes.runs import load_run
 from system.errors import ROOT, UserError
-from system.yaml_files import read_yaml
-from tests.forked_command import run_snakemake
-from tests.performance.own_speed import measured_commit
-
-RUN = "crosscheck/trl"
-STEPS = 4
-COMPLETIONS = 16 * 8  # of the run at demo scale
-
-
-def store(
-    results: Path, run: str, seed: int, speed: float = 1.0, without_phases: Collection[int] = (),
-    starts: Collection[int] = (1,), ends: Collection[int] = (STEPS,), stages: Sequence[int] = (1,) * STEPS,
-    **record: object,
-) -> None:  # fmt: skip
-    """A training of four steps with checkpoints at 2 and 4, whose every step takes 10 / speed seconds."""
-    folder, name = ResultsFolder(results).run(run_id(run, seed)), run_id(run, seed)
-    rows = []
-    for step in range(1, STEPS + 1):
-        times = [("start-up", 20.0)] if step in starts else []
-        times += [("sampling", 6 / speed), ("update", 3 / speed), ("rest", 1 / speed)]
-        times += [("end", 5.0)] if step in ends else []
-        own = [{"name": phase, "seconds": seconds} for phase, seconds in times]
-        known = {
-            "wall_time": 10 * step / speed,
-            "response_length_mean": 30.0,
-            "phases": None if step in without_phases else own,
-            "host_memory_gb": 2.0 + step,
-        }
-        rows.append(
-            dict.fromkeys(tables.TRAINING_LOG.names) | {"run": name, "stage": stages[step - 1], "step": step} | known
-        )
-    table = pa.Table.from_pylist(rows, tables.TRAINING_LOG)
-    for file in (folder.training_log, folder.stage(1) / "training_log.parquet"):
-        tables.write(table, tables.TRAINING_LOG, file)
-        provenance.write(file, machine="2 cores of it, 8 GB", **record)
-    scores = [
-        dict.fromkeys(tables.SCORE.names) | {"run": name, "step": step, "benchmark": benchmark, "avg_at_k": value}
-        for step, accuracy in ((0, 0.1), (2, 0.3), (4, 0.7))
-        for benchmark, value in (("easy", accuracy + 0.1), ("hard", accuracy - 0.1))
-    ]
-    tables.write(pa.Table.from_pylist(scores, tables.SCORE), tables.SCORE, folder.scores)
-    provenance.write(folder.scores)
-
-
-def read(results: Path, run: str = RUN, seed: int = 0, scale: str = "demo") -> Training:
-    (one,) = trainings.read_trainings(results, [run], [seed], scale)
-    return one
+from tests.unit.stored_training import COMPLETIONS, RUN, STEPS, read, store
 
 
 def test_what_a_training_cost_and_reached(tmp_path: Path) -> None:
@@ -218,29 +167,6 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-def test_every_option_for_speed_is_one_of_its_framework() -> None:
-    for scale in SCALES:
-        table, guides = speed_options.table(request.run_names(["crosscheck"], scale), scale)
-        assert set(table["framework"]) == set(guides) == set(framework_names())
-
-
-def test_a_ratio_that_is_worse_by_more_than_the_noise(tmp_path: Path) -> None:
-    first = own_speed.Row("a", "2026-11-26", "2 cores", "grading", 5, 0.50, 0.45, 0.55)
-    noisy, worse = (replace(first, commit="b", value=v, low=v - 0.125, high=v + 0.125) for v in (0.625, 0.875))
-    assert own_speed.worse([first], [noisy]) == []
-    (sentence,) = own_speed.worse([first], [worse])
-    assert "0.875" in sentence and "in a:" in sentence
-    assert own_speed.worse([first], [replace(worse, machine="4 cores"), replace(worse, commit="a")]) == []
-    assert len(own_speed.worse([first, worse], [replace(worse, commit="c")])) == 1  # not beside what was worse itself
-    drift = [
-        replace(first, commit=str(n), value=v, low=0.9 * v, high=1.1 * v) for n, v in enumerate((0.5, 0.55, 0.6, 0.66))
-    ]
-    assert own_speed.worse(drift[:1], drift[1:2]) == [] != own_speed.worse(drift[:-1], drift[-1:])
-    own_speed.write([first, worse], tmp_path / "own_speed.csv")
-    assert own_speed.read(tmp_path / "own_speed.csv") == [first, worse]
-    assert "grading" in own_speed.plot([first, worse], tmp_path)
-
-
 def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
     for missing in ({1, 2, 3, 4}, {2}):
         store(tmp_path, RUN, 0, without_phases=missing)
@@ -326,25 +252,6 @@ def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training:
     request.check([RUN], "demo", [str(tmp_path / "good.json")])
 
 
-@pytest.mark.parametrize("key, values", [("accuracy", (0.0, -5.0, 101.0)), ("price", (0.0, -3.0, math.inf))])
-def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[float]) -> None:
-    settings = read_yaml(ROOT / "config" / "config.yaml")
-    validate(settings | {key: 50.0}, "config", Path("config.yaml"))
-    for value in (*values, math.nan, "NaN", True):
-        with pytest.raises(UserError, match=key):
-            validate(settings | {key: value}, "config", Path("config.yaml"))
-
-
-def test_runs_that_cannot_be_compared_are_refused_before_they_are_trained() -> None:
-    request.check(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo", [])
-    with refused("other-benchmark"):
-        request.check(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo", [])
-    for run in request.run_names(request.RUNS, "demo"):
-        request.check(command.varied([run], "batch.samples_per_prompt=8,16,24", "demo"), "demo", [])
-        with refused("batch-does-not-divide"):
-            request.check(command.varied([run], "batch.samples_per_prompt=8,4", "demo"), "demo", [])
-
-
 @pytest.mark.slow
 def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_training: Training) -> None:
     one = replace(one_training, gpus=["H100"])
@@ -359,40 +266,3 @@ def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_tra
     assert drawn.count("cosine") == 2 * 1  # a tick in each panel
     unknown = [replace(each, host_memory_gb=None) for each in by_gpus]
     assert figures.plot_growth(groups_of(unknown), tmp_path)
-
-
-@pytest.mark.slow
-def test_the_measured_commit_is_the_same_after_the_measurement(tmp_path: Path) -> None:
-    git = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True)
-    file = tmp_path / own_speed.FILE.relative_to(ROOT)
-    file.parent.mkdir(parents=True)
-    for each in (file, tmp_path / "other.py"):
-        each.write_text("a")
-    git(["git", "init"])
-    git(["git", "add", "."])
-    git(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "a"])
-    commit = measured_commit(tmp_path)
-    file.write_text("b")
-    assert measured_commit(tmp_path) == commit and len(commit) == 8
-    (tmp_path / "other.py").write_text("b")
-    assert measured_commit(tmp_path) == f"{commit}+"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target, cores", [("benchmark", {7}), ("reproduce_all", {1, 2})])
-def test_while_a_benchmark_is_made_each_training_has_the_machine(target: str, cores: set[int]) -> None:
-    settings = ("scale=demo", "reproduce=[crosscheck]", "bare=true", "results=nowhere")
-    done = run_snakemake("-n", "-p", "--cores", "7", target, "--config", *settings)
-    assert done.returncode == 0, done.stderr
-    jobs = re.findall(r"rule (train|bare_training):(.*?)\n\n", done.stdout + done.stderr, re.DOTALL)
-    threads = {int(known[1]) if (known := re.search(r"threads: (\d+)", job)) else 1 for _, job in jobs}
-    assert threads == cores and {rule for rule, _ in jobs} == {"train", *(["bare_training"] if 7 in cores else [])}
-
-
-def test_trainings_are_made_one_at_a_time_in_a_random_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[str] = []
-    monkeypatch.setattr(command.graph, "run_target", lambda log, settings, options: started.append(log) or 0)
-    logs = [f"run{number}/{seed}" for number in range(3) for seed in range(4)]
-    assert set(command.train_alone(logs, {}, [])) == {0}
-    assert sorted(started) == logs != started
-    assert request.run_names(["crosscheck"], "demo") == [f"crosscheck/{name}" for name in ("openrlhf", "trl", "verl")]

@@ -1,0 +1,63 @@
+"""What a benchmark is asked for: refused before anything is trained, and trained one at a time."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from user_errors import refused
+
+from analysis.benchmark import request, speed_options
+from cli import benchmark as command
+from contracts.run_file import SCALES, framework_names, validate
+from system.errors import ROOT, UserError
+from system.yaml_files import read_yaml
+from tests.forked_command import run_snakemake
+
+
+def test_every_option_for_speed_is_one_of_its_framework() -> None:
+    for scale in SCALES:
+        table, guides = speed_options.table(request.run_names(["crosscheck"], scale), scale)
+        assert set(table["framework"]) == set(guides) == set(framework_names())
+
+
+@pytest.mark.parametrize("key, values", [("accuracy", (0.0, -5.0, 101.0)), ("price", (0.0, -3.0, math.inf))])
+def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[float]) -> None:
+    settings = read_yaml(ROOT / "config" / "config.yaml")
+    validate(settings | {key: 50.0}, "config", Path("config.yaml"))
+    for value in (*values, math.nan, "NaN", True):
+        with pytest.raises(UserError, match=key):
+            validate(settings | {key: value}, "config", Path("config.yaml"))
+
+
+def test_runs_that_cannot_be_compared_are_refused_before_they_are_trained() -> None:
+    request.check(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo", [])
+    with refused("other-benchmark"):
+        request.check(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo", [])
+    for run in request.run_names(request.RUNS, "demo"):
+        request.check(command.varied([run], "batch.samples_per_prompt=8,16,24", "demo"), "demo", [])
+        with refused("batch-does-not-divide"):
+            request.check(command.varied([run], "batch.samples_per_prompt=8,4", "demo"), "demo", [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target, cores", [("benchmark", {7}), ("reproduce_all", {1, 2})])
+def test_while_a_benchmark_is_made_each_training_has_the_machine(target: str, cores: set[int]) -> None:
+    settings = ("scale=demo", "reproduce=[crosscheck]", "bare=true", "results=nowhere")
+    done = run_snakemake("-n", "-p", "--cores", "7", target, "--config", *settings)
+    assert done.returncode == 0, done.stderr
+    jobs = re.findall(r"rule (train|bare_training):(.*?)\n\n", done.stdout + done.stderr, re.DOTALL)
+    threads = {int(known[1]) if (known := re.search(r"threads: (\d+)", job)) else 1 for _, job in jobs}
+    assert threads == cores and {rule for rule, _ in jobs} == {"train", *(["bare_training"] if 7 in cores else [])}
+
+
+def test_trainings_are_made_one_at_a_time_in_a_random_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(command.graph, "run_target", lambda log, settings, options: started.append(log) or 0)
+    logs = [f"run{number}/{seed}" for number in range(3) for seed in range(4)]
+    assert set(command.train_alone(logs, {}, [])) == {0}
+    assert sorted(started) == logs != started
+    assert request.run_names(["crosscheck"], "demo") == [f"crosscheck/{name}" for name in ("openrlhf", "trl", "verl")]
