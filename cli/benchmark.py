@@ -13,6 +13,7 @@ from analysis.benchmark import request
 from cli import grade, graph
 from contracts.paths import ResultsFolder
 from contracts.seeds import run_id
+from recipes.runs import load_run
 from system.errors import ROOT, UserError
 
 SEEDS = "[0, 1, 2]"
@@ -49,7 +50,12 @@ def command(
     page = {"with": others or None, "bare": bare or None, "accuracy": accuracy, "price": price}
     chosen = settings | graph.configuration({"reproduce": names, **page})
     results = ResultsFolder(ROOT / configuration["results"] / scale)
-    files = [file for name in names for seed in seeds for file in timed_files(results, name, seed, scale, bare)]
+    files = [
+        graph.target_of(file)
+        for name in names
+        for seed in seeds
+        for file in request.timed_files(results.run(run_id(name, seed)), load_run(name, scale), bare)
+    ]
     for status in train_alone([] if "--dry-run" in options else files, chosen, options):
         if status:
             sys.exit(status)
@@ -80,15 +86,6 @@ def _variant(name: str, key: str, value: str, scale: str) -> str:
             return name
         raise
     return variant
-
-
-def timed_files(results: ResultsFolder, name: str, seed: int, scale: str, bare: bool) -> list[str]:
-    """What the trainings of a run and a seed write; with `bare` also those by the framework's own command."""
-    from recipes.runs import load_run
-
-    folder = results.run(run_id(name, seed))
-    stages = load_run(name, scale).stages if bare else ()
-    return [graph.target_of(file) for file in (folder.training_log, *(folder.bare_training(s.number) for s in stages))]
 
 
 def train_alone(files: Sequence[str], settings: dict[str, str], options: Sequence[str]) -> Iterator[int]:

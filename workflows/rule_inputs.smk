@@ -211,17 +211,17 @@ def benchmarked_results(wildcards):
         request.check(benchmarked_runs(), config["scale"], config.get("with", []))
     except UserError as error:
         raise refusal(error) from None
-    files = []
-    for name in benchmarked_runs():
-        for folder in (
-            results_of(seeds.run_id(name, seed)) for seed in config["seeds"]
-        ):
-            files += [folder.scores, folder.training_log]
-            if config.get("bare"):
-                files += [
-                    folder.bare_training(stage.number) for stage in RUNS[name].stages
-                ]
-    return files
+    bare = bool(config.get("bare"))
+    trained = [
+        (results_of(seeds.run_id(name, seed)), RUNS[name])
+        for name in benchmarked_runs()
+        for seed in config["seeds"]
+    ]
+    return [
+        file
+        for folder, run in trained
+        for file in (folder.scores, *request.timed_files(folder, run, bare))
+    ]
 
 
 def trainings_of_sweep(wildcards):

@@ -102,10 +102,11 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
                 [position(group) for group in members], heights, color=style.colour, linestyle=style.dash,
                 marker=style.marker,
             )  # fmt: skip
+    ticks, labels = (sorted(set(values)), None) if numeric else (range(len(names)), names)
     for axes, title in zip(panels, ("seconds of a step", "peak memory, GB"), strict=True):
         axes.set_title(title)
         highest = axes.dataLim.y1  # infinite where nothing is known
         axes.set_ylim(0, 1.08 * highest if 0 < highest < float("inf") else 1)
-        axes.set_xticks(*([sorted(set(values))] if numeric else [range(len(names)), names]))
+        axes.set_xticks(ticks, labels)
     figure_style.run_legend(figure, styles)
     return figure_style.save(figure, folder, "growth")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from contracts.paths import RunFolder
+from contracts.run_file import Run
 from frameworks import adapter
 from recipes import runs
 from recipes.run_sets import run_set_name
@@ -22,6 +24,11 @@ def run_names(named: Sequence[str], scale: str) -> list[str]:
 def folder_name(names: Sequence[str], scale: str) -> str:
     """What the folder of the page is called."""
     return run_set_name(names, {}, run_names(RUNS, scale))
+
+
+def timed_files(folder: RunFolder, run: Run, bare: bool) -> list[Path]:
+    """What the training in a folder writes that is timed; with `bare` also that by the framework's own command."""
+    return [folder.training_log, *(folder.bare_training(stage.number) for stage in run.stages if bare)]
 
 
 def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
