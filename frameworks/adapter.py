@@ -21,7 +21,6 @@ from contracts.run_file import Run, Stage, framework_names
 from frameworks import run_settings, trainer_environment
 from frameworks.command_settings import Flags
 from frameworks.memory import CheckpointSize, Memory
-from frameworks.reward_hook import FAILURE
 from recipes import answer_check, model_tokens, rewards
 from system import forked_job
 from system.errors import UserError
@@ -244,9 +243,6 @@ class Adapter(ABC):
         Raises:
             UserError: the line reports a failure after which the trainer itself would continue.
         """
-        if FAILURE in line:
-            reason = line.partition(FAILURE)[2].strip()
-            raise UserError(f"was ended: {FAILURE}{reason}", code="reward-failed", reason=reason)
         values = self.metrics_in_line(line)
         return None if values is None else self.our_columns(values, stage.rollout["max_response_tokens"])
 

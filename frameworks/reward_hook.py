@@ -5,32 +5,48 @@ A hook is the function in the framework's own convention that its trainer calls;
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from frameworks import rollout_log
 from recipes import rewards
+from system import durable
 
 BARE = "CROSSZERO_BARE"  # environment variable of bare_training.py: only what the recipe pays is computed
-FAILURE = "CrossZero: a reward function failed: "  # trainer_process.py ends the training at a line with these words
+FAILURE = "failed-reward.json"  # in the attempt's folder; trainer_process.py ends the training when it is there
 load_rewards = cache(rewards.from_environment)
 one_at_a_time = threading.Lock()  # trainers call from threads, and reward functions need not be made for that
 
 
 @contextmanager
-def failures_printed() -> Iterator[None]:
-    """Print a line with FAILURE for what is raised inside: some trainers drop the completion and continue."""
+def failures_noted() -> Iterator[None]:
+    """Write what is raised inside where the launcher looks: some trainers drop the completion and continue.
+
+    It is no printed line, because those of a process that ends may be lost on their way through Ray.
+    """
     try:
         yield
     except BaseException as error:
-        traceback.print_exc()
-        print(f"{FAILURE}{type(error).__name__}: {' '.join(str(error).split())}", flush=True)
+        if folder := os.environ.get(rollout_log.VARIABLE):
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            noted = json.dumps({"reason": reason, "trace": traceback.format_exc()}, ensure_ascii=False)
+            durable.write_text(Path(folder, FAILURE), noted, errors="replace")
+        else:
+            traceback.print_exc()
         raise
+
+
+def noted_failure(environment: Mapping[str, str]) -> dict[str, str] | None:
+    """The `reason` and the `trace` of the failure of a reward function in a training with this environment."""
+    file = Path(environment.get(rollout_log.VARIABLE, os.devnull), FAILURE)
+    return json.loads(file.read_bytes()) if file.is_file() else None
 
 
 def judge(

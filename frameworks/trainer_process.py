@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from frameworks import collapse
+from frameworks import collapse, reward_hook
 from frameworks.adapter import Command
 from system import fork_server, subreaper
 from system.errors import UserError
@@ -116,7 +116,7 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     recent: deque[str] = deque(maxlen=LAST_LINES)
     with log.open("a", encoding="utf-8") as file, _servers(command, file) as servers:
-        trainer = _Trainer(_start(command, file))
+        trainer = _Trainer(_start(command, file), command.environment)
         with trainer.ended_on_exit(), trainer.watched(servers, monitor.progress, command.finished):
             for line in trainer.output():
                 file.write(line)
@@ -124,7 +124,10 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
                 recent.append(line)
                 monitor.read(line, trainer)
             status = trainer.process.wait()
-    reason = trainer.failure
+        if noted := reward_hook.noted_failure(command.environment):
+            file.write(noted["trace"])
+            recent.append(noted["trace"])
+    reason = trainer.failure or (None if trainer.finished else trainer.failed_reward())
     if reason is None and status != 0 and not trainer.finished:
         reason = UserError(f"ended with status {status}", code="training-failed", status=status)
         if any(map(DISK_IS_FULL.search, recent)):
@@ -153,7 +156,7 @@ def run_unwatched(command: Command, log: Path) -> float:
     """
     with log.open("w", encoding="utf-8") as file, _servers(command, file):
         started = time.monotonic()
-        trainer = _Trainer(_start(command, file, stdout=file))
+        trainer = _Trainer(_start(command, file, stdout=file), command.environment)
         with trainer.ended_on_exit():
             while command.finished and trainer.process.poll() is None and not trainer.finished:
                 time.sleep(FINISHED_SECONDS)
@@ -171,8 +174,8 @@ def run_unwatched(command: Command, log: Path) -> float:
 class _Trainer:
     """The trainer's process, and why it was ended from here, if it was."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
+    def __init__(self, process: subprocess.Popen[str], environment: Mapping[str, str]) -> None:
+        self.process, self.environment = process, environment
         self.failure: UserError | None = None  # its sentence follows `training <name>`
         self.finished = False  # it was ended because all that is wanted of it was written
 
@@ -181,10 +184,18 @@ class _Trainer:
         yield from self.process.stdout
 
     def end(self, failure: UserError) -> None:
-        """End the process; of several reasons the first counts."""
+        """End the process; of several reasons the first counts, and a reward's failure before what came of it."""
         if self.failure is None:
-            self.failure = failure
+            self.failure = self.failed_reward() or failure
             _end(self.process)
+
+    def failed_reward(self) -> UserError | None:
+        """The failure that a reward function has had so far."""
+        noted = reward_hook.noted_failure(self.environment)
+        if noted is None:
+            return None
+        sentence = f"was ended: a reward function failed: {noted['reason']}"
+        return UserError(sentence, code="reward-failed", reason=noted["reason"])
 
     @contextmanager
     def ended_on_exit(self) -> Iterator[None]:
@@ -235,6 +246,8 @@ class _Trainer:
                 if lost and self.process.poll() is None:  # a trainer would wait for it, up to its own long limit
                     sentence = f"lost a server that it needs (status {lost[0]}) and was ended"
                     self.end(UserError(sentence, code="server-lost", status=lost[0]))
+                if failure := self.failed_reward():
+                    self.end(failure)
                 if reason := progress.reason_if_hung():
                     self.end(UserError(f"{reason} and was ended", code="training-hung", step=progress.done))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -17,7 +16,6 @@ from typing import Any
 from frameworks import reward_hook, rollout_log
 
 VARIABLE = "CROSSZERO_SPECIAL_TOKENS"  # environment variable with the tokens that end a turn, as a JSON list
-PRINTING_SECONDS = 5.0  # until Ray has passed the line about a failure on
 
 
 def environment(special_tokens: Sequence[str]) -> dict[str, str]:
@@ -36,11 +34,10 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
     try:
         return judge(queries[0], prompts[0], labels[0])
     except BaseException:
-        time.sleep(PRINTING_SECONDS)
         os._exit(1)
 
 
-@reward_hook.failures_printed()
+@reward_hook.failures_noted()
 def judge(query: str, prompt: str, label: str) -> dict[str, Any]:
     """Judge what follows the prompt up to the first special token.
 

@@ -16,7 +16,7 @@ if recorded_rollouts.VARIABLE in os.environ:
     fixed_rollouts.install()
 
 
-@reward_hook.failures_printed()
+@reward_hook.failures_noted()
 def reward(
     prompts: Sequence[str], completions: Sequence[str], trainer_state: Any, **columns: Any
 ) -> list[float | None]:

@@ -8,7 +8,7 @@ from typing import Any
 from frameworks import reward_hook
 
 
-@reward_hook.failures_printed()
+@reward_hook.failures_noted()
 def compute_score(
     data_source: str, solution_str: str, ground_truth: str, extra_info: dict[str, Any], **_: Any
 ) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,10 +179,12 @@ def test_a_reward_reads_the_turn_up_to_its_end(process: Path, more: str) -> None
     assert (row["problem_id"], row["verdict"], row["format_error"]) == ("p0", None, False)
 
 
-def test_a_text_that_is_not_of_its_prompt_is_reported(process: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_text_that_is_not_of_its_prompt_is_reported(process: Path) -> None:
     with pytest.raises(ValueError, match="does not begin with its prompt"):
         openrlhf_reward.judge("something else", PROMPT, json.dumps(LABEL))
-    assert reward_hook.FAILURE in capsys.readouterr().out
+    noted = reward_hook.noted_failure(os.environ)
+    assert noted and noted["reason"].startswith("ValueError: the completion's text does not begin with its prompt")
+    assert noted["trace"].startswith("Traceback") and noted["reason"] in noted["trace"]
 
 
 def test_variants_train_although_openrlhf_reads_their_names_as_separators(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from contracts.run_file import ROOT, framework_names
-from frameworks import adapter, trainer_process
+from contracts.run_file import ROOT
+from frameworks import adapter, rollout_log, trainer_process
 from frameworks.adapter import Command
-from frameworks.reward_hook import FAILURE
 from frameworks.train_stage import check_log, discard_if_changed
 from frameworks.trainer_process import Monitor
 from recipes.runs import load_run
@@ -229,11 +228,28 @@ def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
         run(trainer(script), tmp_path / "l", 9)
 
 
-@pytest.mark.parametrize("framework", framework_names())
-def test_a_line_that_reports_a_failed_reward_ends_the_trainer(tmp_path: Path, framework: str) -> None:
-    script = f"import time; print({FAILURE + 'ValueError: no'!r}, flush=True); time.sleep(600)"
-    with refused("reward-failed", reason="ValueError: no"):
-        run(trainer(script), tmp_path / "l", 1, framework)
+DROPPED = "Error in _run_prompt for uid=1"  # verl's line about it, which ends a training, too
+
+
+@pytest.mark.parametrize("then", ["raise", "time.sleep(600)", "os._exit(1)", "pass", f"print({DROPPED!r}, flush=True)"])
+def test_a_failed_reward_is_the_reason_whatever_its_trainer_does(
+    tmp_path: Path, then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
+    script = f"""
+import os, time
+from frameworks.reward_hook import failures_noted
+try:
+    with failures_noted():
+        raise ValueError("no\\nway\\udc80")
+except ValueError:
+    {then}
+"""
+    command = Command([sys.executable, "-c", script], {rollout_log.VARIABLE: str(tmp_path), "PYTHONPATH": str(ROOT)})
+    with refused("reward-failed", reason="ValueError: no way?"):
+        run(command, tmp_path / "l", 1, "verl")
+    for text in (capsys.readouterr().err, (tmp_path / "l").read_text()):
+        assert "Traceback" in text and "ValueError: no\nway" in text
 
 
 def test_what_was_recorded_of_a_step_is_watched_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
