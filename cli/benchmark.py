@@ -30,11 +30,14 @@ SEEDS = "[0, 1, 2]"
     "--bare", is_flag=True, help="Also train by each framework's own command, to measure what CrossZero adds."
 )
 @click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all trainings reach.")
-@click.option("--price", type=float, help="Of an hour of a GPU, or of the machine where there is none.")
+@click.option(
+    "--price", metavar="AMOUNT,NAME=AMOUNT,…",
+    help="For an hour of a GPU here, or of the machine where there is none; for others by a part of their names.",
+)  # fmt: skip
 @graph.workflow_options
 def command(
     runs: tuple[str, ...], vary: str | None, others: tuple[str, ...], bare: bool, accuracy: float | None,
-    price: float | None, settings: dict[str, str], options: list[str],
+    price: str | None, settings: dict[str, str], options: list[str],
 ) -> None:  # fmt: skip
     """Measure what the same run costs through each framework: time to the same accuracy, by phase, memory, money.
 
@@ -47,7 +50,12 @@ def command(
     scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
     names = list(dict.fromkeys(varied(request.run_names(runs or request.RUNS, scale), vary, scale)))
     request.check(names, scale, others)  # before anything is trained
-    page = {"with": others or None, "bare": bare or None, "accuracy": accuracy, "price": price}
+    page = {
+        "with": others or None,
+        "bare": bare or None,
+        "accuracy": accuracy,
+        "price": price and yaml.safe_load(price),
+    }
     chosen = settings | graph.configuration({"reproduce": names, **page})
     results = ResultsFolder(ROOT / configuration["results"] / scale)
     files = [

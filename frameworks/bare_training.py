@@ -15,7 +15,7 @@ from collections import Counter
 from typing import Any
 
 from contracts import provenance
-from frameworks import adapter, phases, reward_hook, train_stage, trainer_process
+from frameworks import adapter, phases, reward_hook, rollout_log, train_stage, trainer_process
 from frameworks.adapter import Paths
 from system import durable
 
@@ -32,7 +32,7 @@ def train(arguments: argparse.Namespace) -> None:
     shutil.rmtree(paths.work, ignore_errors=True)  # a bare training is not resumed
     durable.make_folder(paths.work)
     command = framework.prepare(run, stage, arguments.seed, paths)
-    command.environment[reward_hook.BARE] = "1"
+    command.environment.update({reward_hook.BARE: "1", rollout_log.VARIABLE: str(paths.work)})
     seconds = trainer_process.run_unwatched(command, paths.work / "train.log")
     if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
         raise train_stage.stopped_early(run, stage, reached)

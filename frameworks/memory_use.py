@@ -1,7 +1,8 @@
 """How much memory a training takes, and how busy its GPUs are, seen from outside.
 
-Memory of the host is the proportional set size of the job's processes: what several of them share, such as the
-libraries of forks, counts once in all. GPUs are those that this job sees, by NVML; all that is on them counts.
+Memory of the host is the proportional set size of the job's processes: what several of them share counts once in all.
+Of what forks share with the process that had imported it, which serves other jobs too, they count their part. GPUs are
+those that this job sees, by NVML; all that is on them counts.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def visible_gpus(environment: Mapping[str, str]) -> list[Any]:
             return [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         return [
             pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdecimal() else pynvml.nvmlDeviceGetHandleByUUID(name)
-            for name in names.split(",")
+            for name in map(str.strip, names.split(","))
             if name
         ]
     except Exception:  # no library, no driver, or a name that it does not know: then nothing is measured
@@ -77,7 +78,8 @@ class Watch:
 
     def take(self) -> dict[str, float]:
         """The columns since the last call: peaks in GB (of all GPUs together), and the mean share of busy GPU time."""
-        self._look()
+        if not self._peaks:
+            self._look()
         with self._lock:
             taken = dict(self._peaks)
             if self._busy:

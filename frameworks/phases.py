@@ -33,17 +33,24 @@ Phases = list[dict[str, Any]]  # name and seconds, in the order of a step
 class Clock:
     """Appends when a start of the trainer began, made its steps and ended."""
 
-    def __init__(self, work: Path, start: int, resumed_from: int, environment: Mapping[str, str]) -> None:
-        """Note the start of this number, which continues from a step; the environment is the trainer's."""
+    def __init__(self, work: Path, start: int, resumed_from: int, environment: Mapping[str, str] | None) -> None:
+        """Note the start of this number, which continues from a step.
+
+        Args:
+            work: the stage's work folder.
+            start: its number.
+            resumed_from: the step.
+            environment: the trainer's; None if it runs on several nodes, of which this one is not the measure.
+        """
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
-        self._memory = memory_use.Watch({**os.environ, **environment})
+        self._memory = None if environment is None else memory_use.Watch({**os.environ, **environment})
         self._note("start", resumed_from, time.monotonic())
 
     def note_step(self, step: int) -> None:
         """A step's line was printed."""
         now = time.monotonic()
-        self._note("step", step, now, self._memory.take())
+        self._note("step", step, now, self._memory.take() if self._memory else {})
 
     def note_end(self) -> None:
         """The trainer's process has ended."""
@@ -51,7 +58,8 @@ class Clock:
 
     def close(self) -> None:
         """No step will follow."""
-        self._memory.end()
+        if self._memory:
+            self._memory.end()
 
     def _note(self, event: str, step: int | None, now: float, used: Mapping[str, float] = MappingProxyType({})) -> None:
         with self._file.open("a", encoding="ascii") as file:

@@ -10,7 +10,7 @@ import os
 import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,16 @@ one_at_a_time = threading.Lock()  # trainers call from threads, and reward funct
 def failures_noted() -> Iterator[None]:
     """Write what is raised inside where the launcher looks: some trainers drop the completion and continue.
 
-    It is no printed line, because those of a process that ends may be lost on their way through Ray.
+    It is printed, too, but the lines of a process that ends may be lost on their way through Ray.
     """
     try:
         yield
     except BaseException as error:
-        if folder := os.environ.get(rollout_log.VARIABLE):
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            noted = json.dumps({"reason": reason, "trace": traceback.format_exc()}, ensure_ascii=False)
-            durable.write_text(Path(folder, FAILURE), noted, errors="replace")
-        else:
-            traceback.print_exc()
+        traceback.print_exc()
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        noted = json.dumps({"reason": reason, "trace": traceback.format_exc()}, ensure_ascii=False)
+        with suppress(OSError, KeyError):  # a full disk, of which the trainer's output tells; no launcher
+            durable.write_text(Path(os.environ[rollout_log.VARIABLE], FAILURE), noted, errors="replace")
         raise
 
 

@@ -135,8 +135,9 @@ def launch_stage(
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
         folders = dict.fromkeys((rollout_log.VARIABLE, update_tokens.VARIABLE), str(attempt.folder))
         command.environment.update(folders)
+        seen = command.environment if run.hardware.get("nodes", 1) == 1 else None
         with (
-            closing(phases.Clock(paths.work, attempt.number, resumed_from, command.environment)) as clock,
+            closing(phases.Clock(paths.work, attempt.number, resumed_from, seen)) as clock,
             closing(
                 Trackers(events or paths.work / FOLDER, run_id(run.name, seed), stage.steps_before, resumed_from)
             ) as trackers,

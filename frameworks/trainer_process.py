@@ -42,7 +42,7 @@ END_SECONDS = 20.0  # between SIGTERM and SIGKILL
 LAST_LINES = 25
 PRINTED = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
 
-COLLAPSED = "training-collapsed"  # code of the error
+COLLAPSED, FAILED = "training-collapsed", "training-failed"  # codes of errors
 
 Metrics = Mapping[str, float | None]
 
@@ -124,14 +124,13 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
                 recent.append(line)
                 monitor.read(line, trainer)
             status = trainer.process.wait()
-        if noted := reward_hook.noted_failure(command.environment):
+        noted = reward_hook.noted_failure(command.environment)
+        if noted and noted["trace"] not in "".join(recent):
             file.write(noted["trace"])
             recent.append(noted["trace"])
-    reason = trainer.failure or (None if trainer.finished else trainer.failed_reward())
-    if reason is None and status != 0 and not trainer.finished:
-        reason = UserError(f"ended with status {status}", code="training-failed", status=status)
-        if any(map(DISK_IS_FULL.search, recent)):
-            reason = UserError("found the disk full: free some space", code="disk-full")
+    reason = trainer.reason(status)
+    if reason is not None and reason.code == FAILED and any(map(DISK_IS_FULL.search, recent)):
+        reason = _disk_full()
     if reason is not None:
         if reason.code != "disk-full":
             sys.stderr.write("".join(recent))
@@ -152,7 +151,7 @@ def run_unwatched(command: Command, log: Path) -> float:
         log: everything that it prints.
 
     Raises:
-        UserError: it ended with another status than 0.
+        UserError: it ended with another status than 0, or a reward function failed.
     """
     with log.open("w", encoding="utf-8") as file, _servers(command, file):
         started = time.monotonic()
@@ -163,9 +162,9 @@ def run_unwatched(command: Command, log: Path) -> float:
                 trainer.finished = command.finished()
             status = 0 if trainer.finished else trainer.process.wait()
         seconds = time.monotonic() - started
-    if status:
-        sentence = f"the framework's own command ended with status {status}; its output is in {log}"
-        raise UserError(sentence, code="training-failed", status=status)
+    if reason := trainer.reason(status):
+        sentence = f"the framework's own command {reason}; its output is in {log}"
+        raise UserError(sentence, code=reason.code, **reason.facts)
     if command.scratch:
         shutil.rmtree(command.scratch, ignore_errors=True)
     return seconds
@@ -194,8 +193,17 @@ class _Trainer:
         noted = reward_hook.noted_failure(self.environment)
         if noted is None:
             return None
-        sentence = f"was ended: a reward function failed: {noted['reason']}"
+        if DISK_IS_FULL.search(noted["reason"]):
+            return _disk_full()
+        sentence = f"stopped: a reward function failed: {noted['reason']}"
         return UserError(sentence, code="reward-failed", reason=noted["reason"])
+
+    def reason(self, status: int) -> UserError | None:
+        """Why a process that ended with this status failed; None if it did not."""
+        if self.failure or self.finished:
+            return self.failure
+        failure = UserError(f"ended with status {status}", code=FAILED, status=status) if status else None
+        return self.failed_reward() or failure
 
     @contextmanager
     def ended_on_exit(self) -> Iterator[None]:
@@ -314,6 +322,10 @@ def _start(command: Command, log: IO[str], stdout: IO[str] | int = subprocess.PI
         errors="replace",
         start_new_session=True,  # so that a signal reaches the trainer's own children, too
     )
+
+
+def _disk_full() -> UserError:
+    return UserError("found the disk full: free some space", code="disk-full")
 
 
 def _end(process: subprocess.Popen[str]) -> None:

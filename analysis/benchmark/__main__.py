@@ -23,52 +23,71 @@ from system import durable
 from system.command_line import argument_parser
 from system.errors import run_command
 
+UNKNOWN = "–"
 
-def costs_table(groups: Sequence[Group], accuracy: float, price: float | None) -> Table:
+
+def hourly(price: str, groups: Sequence[Group], here: str) -> dict[str, float]:
+    """By group, the price of an hour where it is known.
+
+    Args:
+        price: `2.5` for this machine, `H200=4,EPYC=0.2` for those with such names, or both.
+        groups: to be paid for.
+        here: this machine.
+    """
+    amounts = {
+        name.casefold(): float(amount) for name, _, amount in (part.rpartition("=") for part in price.split(","))
+    }
+    prices = {}
+    for group in groups:
+        one = group.trainings[0]
+        named = [amount for name, amount in amounts.items() if name and name in one.kind_of_hardware.casefold()]
+        if amount := next(iter(named), amounts.get("") if one.machine == here else None):
+            prices[group.name] = amount
+    return prices
+
+
+def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, float]) -> Table:
     """One row per group: what its trainings cost, with 95 % intervals over seeds where there are several.
 
     Args:
         groups: of trainings.
         accuracy: to reach, a fraction.
-        price: of an hour of a GPU, or of the machine where there is none.
+        prices: by group, of an hour of a GPU, or of the machine where there is none.
     """
+    target = f"{100 * accuracy:.1f} %"
     rows, texts = [], []
     for group in groups:
-        reached, whole = group.seconds_to(accuracy), [one.seconds for one in group.trainings]
-        estimates = {
-            "seconds_to_accuracy": reached, "start_up_seconds": group.start_up,
-            "seconds_of_step": group.seconds_of_step, "sampled_tokens_per_second_of_sampling": group.rate("sampling"),
-            "sampled_tokens_per_second_of_update": group.rate("update"), "padding_share": group.padding,
-            "host_memory_gb": group.host_memory, "gpu_memory_gb": group.gpu_memory,
-        }  # fmt: skip
+        reached, price = group.seconds_to(accuracy), prices.get(group.name)
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
-        mean_whole = sum(whole) / len(whole)
-        row = {"run": group.name, "seeds": len(group.trainings), "seconds": mean_whole}
-        rows.append(row | interval_columns(estimates | {"cost_to_accuracy": paid}))
-        text = {
-            "run": group.name,
-            "seeds": str(len(group.trainings)),
-            f"minutes to {100 * accuracy:.1f} %": _text(reached, lambda value: f"{value / 60:.1f}"),
-            "whole (min)": f"{mean_whole / 60:.1f}",
-            "start-up (s)": _text(group.start_up, "{:.0f}".format),
-            "a step (s)": _text(group.seconds_of_step, "{:.2f}".format),
-            "tokens/s, sampling": _text(group.rate("sampling"), "{:,.0f}".format),
-            "tokens/s, update": _text(group.rate("update"), "{:,.0f}".format),
-            "padding (%)": _text(group.padding, lambda value: f"{100 * value:.0f}"),
-            "memory (GB)": _text(group.host_memory, "{:.1f}".format),
-        }
-        if any(other.gpu_memory for other in groups):
-            text["GPU memory (GB)"] = _text(group.gpu_memory, "{:.1f}".format)
-        if price:
-            text[f"cost to {100 * accuracy:.1f} %"] = _text(paid, _money)
-        texts.append(text)
-    return Table("costs", pd.DataFrame(rows), pd.DataFrame(texts))
+        whole = sum(one.seconds for one in group.trainings) / len(group.trainings)
+        cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
+            ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
+            ("start_up_seconds", "start-up (s)", group.start_up, "{:.0f}".format),
+            ("seconds_of_step", "a step (s)", group.seconds_of_step, "{:.2f}".format),
+            ("sampled_tokens_per_second_of_sampling", "tokens/s, sampling", group.rate("sampling"), "{:,.0f}".format),
+            ("sampled_tokens_per_second_of_update", "tokens/s, update", group.rate("update"), "{:,.0f}".format),
+            ("padding_share", "padding (%)", group.mean_of("padding_share"), _percent),
+            ("host_memory_gb", "memory (GB)", group.mean_of("host_memory_gb"), "{:.1f}".format),
+            ("gpu_memory_gb", "GPU memory (GB)", group.mean_of("gpu_memory_gb"), "{:.1f}".format),
+            ("gpu_utilisation", "GPU busy (%)", group.mean_of("gpu_utilisation"), _percent),
+            ("cost_to_accuracy", f"cost to {target}", paid, _money),
+        ]
+        row = {"run": group.name, "seeds": len(group.trainings), "seconds": whole}
+        rows.append(row | interval_columns({column: estimate for column, _, estimate, _ in cells}))
+        text = {"run": group.name, "seeds": f"{len(group.trainings)}", "whole (min)": f"{whole / 60:.1f}"}
+        texts.append(text | {header: _text(estimate, form) for _, header, estimate, form in cells})
+    display = pd.DataFrame(texts)
+    return Table("costs", pd.DataFrame(rows), display.loc[:, (display != UNKNOWN).any()])
 
 
 def _text(estimate: Estimate | None, form: Callable[[float], str]) -> str:
     if estimate is None:
-        return "–"
+        return UNKNOWN
     return form(estimate.value) if math.isinf(estimate.high) else interval_text(estimate, form)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"
 
 
 def _money(amount: float) -> str:
@@ -88,7 +107,7 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     if begun:
         text.append(f"The base model has {target} already: {'; '.join(begun)}. Choose a higher --accuracy.")
     if resumed:
-        text.append(f"Started up more than once, and all of it counts: {'; '.join(resumed)}.")
+        text.append(f"Started up more than once, which counts; steps that were lost do not: {'; '.join(resumed)}.")
     if any(len(group.trainings) == 1 for group in groups):
         text.append("One seed of a run: its time has no interval. Add --seeds 0,1,2,3,4.")
     return text
@@ -168,15 +187,16 @@ def main() -> None:
         "--with", dest="others", type=Path, nargs="*", default=[], metavar="JSON", help="benchmark.json of others"
     )
     parser.add_argument("--accuracy", type=float, help="to reach, in percent; by default what all trainings reach")
-    parser.add_argument("--price", type=float, help="of an hour of a GPU, or of the machine where there is none")
+    parser.add_argument("--price", default="", help="of an hour of a GPU, or of the machine where there is none")
     parser.add_argument("--output", type=Path, required=True, help="folder for page, tables, figures, benchmark.json")
     arguments = parser.parse_args()
     own = trainings.read_trainings(arguments.results, arguments.run, arguments.seeds, arguments.scale)
-    every = trainings.put_together(own, [one for file in arguments.others for one in trainings.read(file)])
     trainings.write(own, arguments.output / "benchmark.json")
+    every = trainings.put_together(own, *map(trainings.read, arguments.others))
     groups = groups_of(every)
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
-    table, sentences = costs_table(groups, accuracy, arguments.price), summary_sentences(groups, accuracy)
+    prices = hourly(arguments.price, groups, own[0].machine) if arguments.price else {}
+    table, sentences = costs_table(groups, accuracy, prices), summary_sentences(groups, accuracy)
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)
     for one in (table, *([shares] if len(shares.data) else [])):

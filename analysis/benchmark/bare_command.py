@@ -23,8 +23,8 @@ def seconds_by_part(folder: RunFolder, stages: int) -> dict[str, list[float]]:
     """By part of a training, its seconds with CrossZero and by the framework's own command.
 
     Parts are the whole, what lies outside of steps, the steps by the framework's own time of each, and their phases by
-    the framework's timers. Empty where the command was not run, or the training was resumed: then its time is not
-    that of one job.
+    the framework's timers. Empty where the command was not run, or on another machine, or the training was resumed:
+    then its time is not that of one job.
 
     Args:
         folder: of the training.
@@ -35,7 +35,10 @@ def seconds_by_part(folder: RunFolder, stages: int) -> dict[str, list[float]]:
         log = folder.stage(stage) / "training_log.parquet"
         if not folder.bare_training(stage).is_file():
             return {}
-        job = provenance.read(log).get("job_seconds")
+        record, of_bare = provenance.read(log), provenance.read(folder.bare_training(stage))
+        if record.get("machine") != of_bare.get("machine"):
+            return {}
+        job = record.get("job_seconds")
         rows = tables.read(log, tables.TRAINING_LOG, ["wall_time", "phases"]).to_pandas()
         timed = phases.seconds(rows)
         if job is None or job < sum(timed.values()) or phases.starts(rows) > 1 or rows["wall_time"].isna().all():

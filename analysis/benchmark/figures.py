@@ -58,7 +58,7 @@ def plot_step_by_phase(groups: Sequence[Group], folder: Path) -> str:
         for axes, once in zip(panels, (False, True), strict=True):
             left = 0.0
             for phase, value in phases.in_order(group.mean_phases(once)):
-                axes.barh(row, value, left=left, color=phases.colour(phase), height=0.7, linewidth=0)
+                axes.barh(row, max(value, 0.0), left=left, color=phases.colour(phase), height=0.7, linewidth=0)
                 left += max(value, 0.0)
                 drawn.add(phases.kind(phase))
     for axes, label in zip(panels, ("seconds of a step", "seconds, once"), strict=True):
@@ -95,7 +95,7 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
         style, members = styles[line], sorted(members, key=position)
         for axes, estimates in (
             (panels[0], [group.seconds_of_step for group in members]),
-            (panels[1], [group.host_memory for group in members]),
+            (panels[1], [group.mean_of("host_memory_gb") for group in members]),
         ):
             heights = [estimate.value if estimate else float("nan") for estimate in estimates]
             axes.plot(
@@ -103,7 +103,7 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
                 marker=style.marker,
             )  # fmt: skip
     ticks, labels = (sorted(set(values)), None) if numeric else (range(len(names)), names)
-    for axes, title in zip(panels, ("seconds of a step", "peak memory, GB"), strict=True):
+    for axes, title in zip(panels, ("seconds of a step", "peak memory of the host, GB"), strict=True):
         axes.set_title(title)
         highest = axes.dataLim.y1  # infinite where nothing is known
         axes.set_ylim(0, 1.08 * highest if 0 < highest < float("inf") else 1)

@@ -58,20 +58,9 @@ class Group:
         """Each training's median step; the first steps, which compile and fill caches, do not move it."""
         return _mean([float(np.median(one.seconds_of_steps)) for one in self.trainings])
 
-    @property
-    def host_memory(self) -> Estimate | None:
-        """Peak in GB."""
-        return _of_known([one.host_memory_gb for one in self.trainings])
-
-    @property
-    def gpu_memory(self) -> Estimate | None:
-        """Peak in GB, all GPUs together."""
-        return _of_known([one.gpu_memory_gb for one in self.trainings])
-
-    @property
-    def padding(self) -> Estimate | None:
-        """Share of padding in what updates compute."""
-        return _of_known([one.padding_share for one in self.trainings])
+    def mean_of(self, attribute: str) -> Estimate | None:
+        """The mean of an attribute of the trainings; None if it is not known of all."""
+        return _of_known([getattr(one, attribute) for one in self.trainings])
 
     def rate(self, kind: str) -> Estimate | None:
         """Sampled tokens for each second of the phases of a kind."""

@@ -83,11 +83,7 @@ def worse(history: Sequence[Row], new: Sequence[Row]) -> list[str]:
     """
     sentences = []
     for row in new:
-        earlier = [
-            one for one in history
-            if (one.machine, one.ratio) == (row.machine, row.ratio) and one.commit != row.commit
-        ]  # fmt: skip
-        if not earlier:
+        if not (earlier := _earlier(history, row)):
             continue
         best = min(earlier, key=lambda one: one.high)
         if mean_intervals.ratio(best.estimate, row.estimate).low > 1:
@@ -96,6 +92,16 @@ def worse(history: Sequence[Row], new: Sequence[Row]) -> list[str]:
                 f"{best.commit}: more than the noise of both"
             )
     return sentences
+
+
+def without_earlier(history: Sequence[Row], new: Sequence[Row]) -> list[str]:
+    """The ratios that no other commit was measured for on such a machine: for these `worse` says nothing."""
+    return [row.ratio for row in new if not _earlier(history, row)]
+
+
+def _earlier(history: Sequence[Row], row: Row) -> list[Row]:
+    """The same ratio on such a machine at other commits."""
+    return [one for one in history if (one.machine, one.ratio) == (row.machine, row.ratio) and one.commit != row.commit]
 
 
 def _text(row: Row) -> str:

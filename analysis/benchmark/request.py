@@ -32,7 +32,7 @@ def timed_files(folder: RunFolder, run: Run, bare: bool) -> list[Path]:
 
 
 def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
-    """Refuse settings that do not fit together, runs without a common accuracy, and files that are no benchmark.json.
+    """Refuse settings that do not fit together, and runs and files without a common accuracy.
 
     Args:
         names: of the runs.
@@ -40,14 +40,9 @@ def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
         others: files of other machines.
 
     Raises:
-        UserError: a run's command cannot be rendered, the runs are evaluated on other benchmarks, or a file was not
-            written by a benchmark.
+        UserError: a run's command cannot be rendered, the runs or a file's are evaluated on other benchmarks, or a
+            file was not written by a benchmark.
     """
-    if others:
-        from analysis.benchmark import trainings  # only here: pandas takes its time
-
-        for file in others:
-            trainings.read(Path(file))
     loaded = {name: runs.load_run(name, scale) for name in names}
     for run in loaded.values():
         for stage in run.stages:
@@ -60,3 +55,9 @@ def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
                 f"{', '.join(first[1])} and {name} on {', '.join(benchmarks)}: choose runs with the same benchmarks",
                 code="other-benchmark",
             )
+    if others:
+        from analysis.benchmark import trainings  # only here: pandas takes its time
+
+        protocol = loaded[first[0]].evaluation["protocol"]
+        for one in (one for file in others for one in trainings.read(Path(file))):
+            trainings.check_evaluation(one, scale, [f"{benchmark} by {protocol}" for benchmark in first[1]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from analysis.benchmark import bare_command
 from analysis.measures import phases
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
-from contracts.run_file import validate
+from contracts.run_file import Run, validate
 from contracts.seeds import run_id
 from frameworks.run_settings import prompts_per_step
 from recipes import variants
@@ -126,8 +126,15 @@ class Training:
         """Whether the base model has an accuracy already."""
         return self.curve[0][2] >= accuracy
 
+    def is_apart_from(self, other: Training) -> bool:
+        """Whether this is no further seed of the other's measurement, though of its run and on such a machine."""
+        alike = (self.name, self.hardware) == (other.name, other.hardware)
+        return alike and (self.seed == other.seed or any(getattr(self, key) != getattr(other, key) for key in EQUAL))
+
     def seconds_to(self, accuracy: float) -> float | None:
         """When the line between the checkpoints first reaches an accuracy; None if it never does, or begins with it."""
+        if self.begins_with(accuracy):
+            return None
         for (_, began, low), (_, ended, high) in pairwise(self.curve):
             if low < accuracy <= high:
                 return began + (ended - began) * (accuracy - low) / (high - low)
@@ -172,7 +179,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     ends = {step: row.get("end", 0.0) for step, row in zip(log["step"], each, strict=True)}
     by_stage = {stage.number: prompts_per_step(run, stage) * stage.batch["samples_per_prompt"] for stage in run.stages}
     completions, lengths = log["stage"].map(by_stage), log["response_length_mean"]
-    known = lengths.notna()
+    known = lengths.notna() & ~log["stage"].map(_samples_in_vain(run))
     gpus = [device for device in record.get("devices", []) if not device.startswith("cpu ")]  # of the whole machine
     used = record.get("gpus", run.hardware["gpus"]) if gpus else 0
     return Training(
@@ -204,6 +211,11 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     )
 
 
+def _samples_in_vain(run: Run) -> dict[int, bool]:
+    """By stage, whether it samples completions that it does not log."""
+    return {stage.number: bool(stage.objective.get("dynamic_sampling")) for stage in run.stages}
+
+
 def _known(column: pd.Series, what: str) -> float | None:
     return None if column.isna().all() else float(column.agg(what))
 
@@ -214,32 +226,40 @@ def write(trainings: Sequence[Training], file: Path) -> None:
     durable.write_text(file, json.dumps(content, indent=1) + "\n")
 
 
-def put_together(own: Sequence[Training], others: Sequence[Training]) -> list[Training]:
-    """Own trainings and others that can be shown on one page; a training that is among both is there once.
+def check_evaluation(one: Training, scale: str, benchmarks: Sequence[str]) -> None:
+    """Raise UserError unless a training of another machine was evaluated like those that it is put beside.
+
+    Args:
+        one: the training.
+        scale: of the others.
+        benchmarks: of the others, each with its protocol, in order.
+    """
+    if (one.scale, one.benchmarks) != (scale, benchmarks):
+        raise UserError(
+            f"the trainings should have the same scale and benchmarks as these ({scale}: {', '.join(benchmarks)}), but "
+            f"{one.name} has {one.scale}: {', '.join(one.benchmarks)}; evaluate both alike",
+            code="other-benchmark",
+        )
+
+
+def put_together(own: Sequence[Training], *others: Sequence[Training]) -> list[Training]:
+    """Own trainings and those of other files, to be shown on one page; one that is among several is there once.
+
+    Trainings of another file are further seeds of the same measurement if they ran on such a machine with the same
+    settings and have other seeds. Else they are a measurement of their own, whose machine gets its number.
 
     Raises:
-        UserError: they were evaluated otherwise, have one seed twice, or seeds of a run differ in more than that.
+        UserError: they were evaluated otherwise, or seeds of a run differ in more than that.
     """
     every = list(own)
-    for one in others:
-        if (one.scale, one.benchmarks) != (own[0].scale, own[0].benchmarks):
-            raise UserError(
-                f"the trainings should have the same scale and benchmarks as these ({own[0].scale}: "
-                f"{', '.join(own[0].benchmarks)}), but {one.name} has {one.scale}: {', '.join(one.benchmarks)}; "
-                "evaluate both alike",
-                code="other-benchmark",
-            )
-        equal = [
-            known for known in every if (known.name, known.seed, known.hardware) == (one.name, one.seed, one.hardware)
+    for number, theirs in enumerate(others, 2):
+        new = [one for one in theirs if one not in every]
+        apart = {one.machine for one in new if any(map(one.is_apart_from, every))}
+        every += [
+            replace(one, machine=f"{one.machine}, measurement {number}") if one.machine in apart else one for one in new
         ]
-        if not equal:
-            every.append(one)
-        elif one not in equal:
-            raise UserError(
-                f"seed {one.seed} of {one.name} should be there once for each machine, but was measured twice on "
-                f"{one.hardware}: leave one of the files out",
-                code="repeated-seed",
-            )
+    for one in every:
+        check_evaluation(one, every[0].scale, every[0].benchmarks)
     _check_seeds(every)
     return every
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from frameworks import reward_hook, rollout_log
 
 VARIABLE = "CROSSZERO_SPECIAL_TOKENS"  # environment variable with the tokens that end a turn, as a JSON list
+PRINTING_SECONDS = 5.0  # until Ray has passed on what was printed, if the machine is not busy
 
 
 def environment(special_tokens: Sequence[str]) -> dict[str, str]:
@@ -34,6 +36,7 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
     try:
         return judge(queries[0], prompts[0], labels[0])
     except BaseException:
+        time.sleep(PRINTING_SECONDS)
         os._exit(1)
 
 

@@ -268,6 +268,8 @@ def main() -> None:
     measured_again = {(row.commit, row.machine, row.ratio) for row in new}
     kept = [row for row in history if (row.commit, row.machine, row.ratio) not in measured_again]
     own_speed.write([*kept, *new], arguments.output)
+    if first := own_speed.without_earlier(history, new):
+        print(f"measured for the first time on {new[0].machine}, so compared with nothing: {', '.join(first)}")
     sys.exit("\n".join(own_speed.worse(history, new)) or 0)
 
 

@@ -24,8 +24,14 @@ def test_every_option_for_speed_is_one_of_its_framework() -> None:
         assert set(table["framework"]) == set(guides) == set(framework_names())
 
 
-@pytest.mark.parametrize("key, values", [("accuracy", (0.0, -5.0, 101.0)), ("price", (0.0, -3.0, math.inf))])
-def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[float]) -> None:
+@pytest.mark.parametrize(
+    "key, values",
+    [
+        ("accuracy", (0.0, -5.0, 101.0)),
+        ("price", (0.0, -3.0, math.inf, "H200", "H200=", "=4", "1,2", "H200=4,5", "H200=-1", "A=1=2", "inf", "a=nan")),
+    ],
+)
+def test_what_the_page_could_not_show_is_refused(key: str, values: Sequence[object]) -> None:
     settings = read_yaml(ROOT / "config" / "config.yaml")
     validate(settings | {key: 50.0}, "config", Path("config.yaml"))
     for value in (*values, math.nan, "NaN", True):

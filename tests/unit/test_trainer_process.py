@@ -16,6 +16,7 @@ import pytest
 from contracts.run_file import ROOT
 from frameworks import adapter, rollout_log, trainer_process
 from frameworks.adapter import Command
+from frameworks.reward_hook import FAILURE
 from frameworks.train_stage import check_log, discard_if_changed
 from frameworks.trainer_process import Monitor
 from recipes.runs import load_run
@@ -231,25 +232,46 @@ def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
 DROPPED = "Error in _run_prompt for uid=1"  # verl's line about it, which ends a training, too
 
 
-@pytest.mark.parametrize("then", ["raise", "time.sleep(600)", "os._exit(1)", "pass", f"print({DROPPED!r}, flush=True)"])
-def test_a_failed_reward_is_the_reason_whatever_its_trainer_does(
-    tmp_path: Path, then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
+def failing_reward(folder: Path, error: str, then: str) -> Command:
+    """A trainer whose reward function raises an error, and what it does then."""
     script = f"""
 import os, time
 from frameworks.reward_hook import failures_noted
 try:
     with failures_noted():
-        raise ValueError("no\\nway\\udc80")
-except ValueError:
+        raise {error}
+except Exception:
     {then}
 """
-    command = Command([sys.executable, "-c", script], {rollout_log.VARIABLE: str(tmp_path), "PYTHONPATH": str(ROOT)})
+    return Command([sys.executable, "-c", script], {rollout_log.VARIABLE: str(folder), "PYTHONPATH": str(ROOT)})
+
+
+@pytest.mark.parametrize("then", ["raise", "time.sleep(600)", "os._exit(1)", "pass", f"print({DROPPED!r}, flush=True)"])
+def test_a_failed_reward_is_the_reason_whatever_its_trainer_does(
+    tmp_path: Path, then: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
+    command = failing_reward(tmp_path, "ValueError('no\\nway\\udc80')", then)
     with refused("reward-failed", reason="ValueError: no way?"):
         run(command, tmp_path / "l", 1, "verl")
     for text in (capsys.readouterr().err, (tmp_path / "l").read_text()):
         assert "Traceback" in text and "ValueError: no\nway" in text
+    (tmp_path / FAILURE).unlink()
+    if "sleep" not in then:  # nobody watches
+        with refused("reward-failed"):
+            trainer_process.run_unwatched(command, tmp_path / "l")
+
+
+@pytest.mark.parametrize("then", ["raise", "time.sleep(600)", "os._exit(1)", "pass"])
+def test_a_reward_that_finds_the_disk_full(tmp_path: Path, then: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
+    command = failing_reward(tmp_path, "OSError(28, 'No space left on device')", then)
+    with refused("disk-full"):
+        run(command, tmp_path / "l", 1)
+    unwritable = replace(command, environment=command.environment | {rollout_log.VARIABLE: str(tmp_path / "l" / "x")})
+    if then in ("raise", "os._exit(1)"):  # as far as the trainer itself says so
+        with refused("disk-full"):
+            run(unwritable, tmp_path / "l", 1)
 
 
 def test_what_was_recorded_of_a_step_is_watched_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from analysis.benchmark.bare_command import OUTSIDE, WHOLE
 from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
+from analysis.measures import phases
 from cli import benchmark as command
 from contracts import provenance
 from contracts.paths import ResultsFolder
@@ -55,6 +56,13 @@ def test_each_stage_has_its_own_batch_start_and_end(tmp_path: Path) -> None:
     assert one.rate("sampling") == pytest.approx(30 * (2 * sizes[0] + sizes[1] + sizes[2]) / 24)
     assert [time for _, time, _ in one.curve] == [20, 40, 85] and one.start_up == 20  # with the first stage's end
     assert one.phases["start-up"] == 40 and not one.resumed
+
+
+def test_what_sampled_in_vain_has_no_rate(tmp_path: Path) -> None:
+    for run, known in ((RUN, True), ("dapo/qwen2.5-32b", False)):
+        store(tmp_path, run, 0)
+        one = read(tmp_path, run)
+        assert (one.rate("sampling") is not None) == (one.response_tokens is not None) == known
 
 
 def test_a_training_that_was_resumed_says_so(tmp_path: Path) -> None:
@@ -94,7 +102,8 @@ def test_seeds_that_differ_in_more_than_the_seed(tmp_path: Path) -> None:
     one = read(tmp_path)
     for key, value in (("packages", {"torch": "0"}), ("steps", 9), ("model", "other"), ("framework", "verl")):
         with refused("unequal-seeds", key=key):
-            trainings.put_together([one], [replace(one, seed=1, **{key: value})])
+            trainings.put_together([one, replace(one, seed=1, **{key: value})])
+        assert len(groups_of(trainings.put_together([one], [replace(one, seed=1, **{key: value})]))) == 2
     assert len(trainings.put_together([one], [replace(one, machine="another", steps=9)])) == 2
 
 
@@ -112,6 +121,31 @@ def test_seeds_are_one_group_with_an_interval(tmp_path: Path) -> None:
     assert common_accuracy([*group.trainings, other]) == 0.4
 
 
+def test_a_second_measurement_on_such_a_machine_is_a_group_of_its_own(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0)
+    one = read(tmp_path)
+    slower = replace(one, curve=[(0, 0.0, 0.1), (4, 99.0, 0.7)])
+    again = [slower, replace(slower, seed=1)]
+    together = trainings.put_together([one], [one, replace(one, seed=1)], again)
+    assert [len(group.trainings) for group in groups_of(together)] == [2, 2]
+    assert together[2:] == [replace(each, machine=f"{each.machine}, measurement 3") for each in again]
+    elsewhere = replace(slower, machine="another")
+    assert trainings.put_together([one], [slower, elsewhere])[2] == elsewhere
+
+
+@pytest.mark.parametrize(
+    "price, here, there",
+    [("2.5", 2.5, None), ("4,H200=7", 4.0, 7.0), ("h200=7,EPYC=.5", 0.5, 7.0), ("X=1", None, None)],
+)
+def test_each_machine_has_its_price(
+    one_training: Training, price: str, here: float | None, there: float | None
+) -> None:
+    one = replace(one_training, machine="2 cores of AMD EPYC, 8 GB")
+    groups = groups_of([one, replace(one, machine="64 cores", gpus=["NVIDIA H200"])])
+    prices = program.hourly(price, groups, one.machine)
+    assert [prices.get(group.name) for group in groups] == [here, there]
+
+
 @pytest.mark.slow
 def test_the_page_with_another_machine_s_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -127,7 +161,7 @@ def test_the_page_with_another_machine_s_numbers(
     monkeypatch.setattr(
         sys, "argv",
         ["benchmark", "--run", *varied, "--seeds", "0", "1", "--results", str(tmp_path / "demo"), "--output", str(page),
-         "--with", str(tmp_path / "theirs.json"), "--price", "36"],
+         "--with", str(tmp_path / "theirs.json"), "--price", "h100=36"],
     )  # fmt: skip
     program.main()
     assert "cannot be told" in capsys.readouterr().out  # the same times
@@ -136,6 +170,7 @@ def test_the_page_with_another_machine_s_numbers(
     here, there = costs.index[0], costs.index[2]
     assert "H100" in there and "prompt" not in there and "samples_per_prompt 8" in here
     assert costs.loc[there, "cost_to_accuracy"] == pytest.approx(36 * 2 * 60 / 3600)
+    assert math.isnan(costs.loc[here, "cost_to_accuracy"])
     assert {"accuracy_by_time.svg", "step_by_phase.svg", "growth.svg", "index.html"} <= {f.name for f in page.iterdir()}
     stored = trainings.read(page / "benchmark.json")
     assert [one.varied["batch.samples_per_prompt"] for one in stored] == [8, 8, 4, 4]
@@ -148,8 +183,11 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     folder = ResultsFolder(tmp_path).run(run_id(RUN, 0))
     assert read(tmp_path).parts == {}
     log = folder.stage(1) / "training_log.parquet"
-    provenance.write(log, job_seconds=70.0)  # 65 are the trainer's
+    provenance.write(log, job_seconds=70.0, machine="2 cores of it, 8 GB")  # 65 are the trainer's
     folder.bare_training(1).write_text(json.dumps({"seconds": 63.0, "parts": {"update": 11.0, "rest": 25.0}}))
+    provenance.write(folder.bare_training(1), machine="another")
+    assert read(tmp_path).parts == {}
+    provenance.write(folder.bare_training(1), machine=provenance.read(log)["machine"])
     one = read(tmp_path)
     assert one.parts == {WHOLE: [70.0, 63.0], IN_STEPS: [40.0, 36.0], OUTSIDE: [30.0, 27.0], "update": [12.0, 11.0]}
     (group,) = groups_of([one])
@@ -162,7 +200,7 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     assert read(tmp_path).parts == {}
     store(tmp_path, RUN, 0)
     folder.bare_training(1).write_text("{}")
-    provenance.write(log, job_seconds=70.0)
+    provenance.write(log, job_seconds=70.0, machine="2 cores of it, 8 GB")
     with refused("damaged-file"):
         read(tmp_path)
 
@@ -181,8 +219,6 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
     one = read(tmp_path, seed=1)
     with refused("other-benchmark"):
         trainings.put_together([one], [replace(one, scale="small")])
-    with refused("repeated-seed"):
-        trainings.put_together([one], [replace(one, curve=[(0, 0.0, 0.1), (4, 1.0, 0.7)])])
     assert trainings.put_together([one], [one, replace(one, seed=2)]) == [one, replace(one, seed=2)]
     for vary in ("steps", "steps=", "steps=1,,2"):
         with refused("bad-variation"):
@@ -223,7 +259,7 @@ def test_any_value_of_another_machine_s_file_is_shown_or_refused(
     except UserError as error:
         assert error.code == "not-a-benchmark"
         return
-    assert "nan" not in str(program.costs_table([group], common_accuracy([theirs]), 1.0).display)
+    assert "nan" not in str(program.costs_table([group], common_accuracy([theirs]), {group.name: 1.0}).display)
     assert "\x1b" not in group.name + str(program.versions_table([group]))
 
 
@@ -235,7 +271,10 @@ def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
     return read(folder)
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "results/reference/benchmarks").glob("*.json")), ids=lambda f: f.stem)
+STORED = sorted((ROOT / "results/reference/benchmarks").glob("*.json"))
+
+
+@pytest.mark.parametrize("file", STORED, ids=lambda f: f.stem)
 def test_the_files_of_this_project_can_be_put_beside_others(file: Path) -> None:
     stored = trainings.read(file)
     groups = groups_of(stored)
@@ -244,12 +283,24 @@ def test_the_files_of_this_project_can_be_put_beside_others(file: Path) -> None:
     assert len(groups_of(trainings.put_together(stored, other))) == 2 * len(groups)
 
 
+def test_phases_of_other_machines_are_those_that_can_be_drawn(tmp_path: Path, one_training: Training) -> None:
+    named = replace(one_training, phases={f"{kind} and more": 1.0 for kind in phases.KINDS})
+    trainings.write([named], tmp_path / "theirs.json")
+    assert trainings.read(tmp_path / "theirs.json") == [named]
+    trainings.write([replace(named, phases={"rollout": 1.0})], tmp_path / "theirs.json")
+    with refused("not-a-benchmark"):
+        trainings.read(tmp_path / "theirs.json")
+
+
 def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with refused("not-a-benchmark"):
         request.check([RUN], "demo", [str(tmp_path / "deep.json")])
-    trainings.write([one_training], tmp_path / "good.json")
-    request.check([RUN], "demo", [str(tmp_path / "good.json")])
+    trainings.write([one_training], tmp_path / "otherwise.json")
+    with refused("other-benchmark"):
+        request.check([RUN], "demo", [str(tmp_path / "otherwise.json")])
+    for file in STORED:
+        request.check(request.run_names(request.RUNS, "demo"), "demo", [str(file)])
 
 
 @pytest.mark.slow

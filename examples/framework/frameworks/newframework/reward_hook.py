@@ -8,7 +8,7 @@ from typing import Any
 from frameworks import reward_hook
 
 
-@reward_hook.failures_printed()
+@reward_hook.failures_noted()
 def reward(
     questions: Sequence[Mapping[str, Any]], prompts: Sequence[str], completions: Sequence[str], step: int
 ) -> list[float | None]:
