@@ -49,7 +49,7 @@ def command(
     configuration = grade.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
     names = list(dict.fromkeys(varied(request.run_names(runs or request.RUNS, scale), vary, scale)))
-    request.check(names, scale, others)  # before anything is trained
+    request.check(names, scale, others, price or "")  # before anything is trained
     page = {
         "with": others or None,
         "bare": bare or None,

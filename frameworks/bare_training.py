@@ -37,7 +37,9 @@ def train(arguments: argparse.Namespace) -> None:
     if (reached := framework.newest_checkpoint(run, stage, paths)) < stage.steps:
         raise train_stage.stopped_early(run, stage, reached)
     parts = Counter[str]()
-    for logged in framework.metrics_of_training(run, stage, paths).values():
+    for step, logged in framework.metrics_of_training(run, stage, paths).items():
+        if step > stage.steps:  # until it is ended, a trainer may make more
+            continue
         whole = framework.our_columns(logged, stage.rollout["max_response_tokens"]).get("seconds")
         parts.update(
             {one["name"]: one["seconds"] for one in phases.of_step(framework.timers, logged, whole, None) or []}

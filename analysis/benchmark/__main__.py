@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.benchmark import figures, own_speed, speed_options, trainings
+from analysis.benchmark import figures, own_speed, request, speed_options, trainings
 from analysis.benchmark.bare_command import WHOLE
 from analysis.benchmark.groups import Group, common_accuracy, groups_of
 from analysis.pages import page, table_texts
@@ -26,17 +26,14 @@ from system.errors import run_command
 UNKNOWN = "–"
 
 
-def hourly(price: str, groups: Sequence[Group], here: str) -> dict[str, float]:
+def hourly(amounts: Mapping[str, float], groups: Sequence[Group], here: str) -> dict[str, float]:
     """By group, the price of an hour where it is known.
 
     Args:
-        price: `2.5` for this machine, `H200=4,EPYC=0.2` for those with such names, or both.
+        amounts: see request.prices.
         groups: to be paid for.
         here: this machine.
     """
-    amounts = {
-        name.casefold(): float(amount) for name, _, amount in (part.rpartition("=") for part in price.split(","))
-    }
     prices = {}
     for group in groups:
         one = group.trainings[0]
@@ -195,7 +192,7 @@ def main() -> None:
     every = trainings.put_together(own, *map(trainings.read, arguments.others))
     groups = groups_of(every)
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
-    prices = hourly(arguments.price, groups, own[0].machine) if arguments.price else {}
+    prices = hourly(request.prices(arguments.price), groups, own[0].machine)
     table, sentences = costs_table(groups, accuracy, prices), summary_sentences(groups, accuracy)
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)

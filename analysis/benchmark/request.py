@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,18 +32,43 @@ def timed_files(folder: RunFolder, run: Run, bare: bool) -> list[Path]:
     return [folder.training_log, *(folder.bare_training(stage.number) for stage in run.stages if bare)]
 
 
-def check(names: Sequence[str], scale: str, others: Sequence[str]) -> None:
+def prices(text: str) -> dict[str, float]:
+    """The amounts of `2.5,H200=4`, by names of machines in lower case; this machine's has none.
+
+    Raises:
+        UserError: it is of another form, or an amount is not above 0.
+    """
+    amounts = dict[str, float]()
+    for part in text.split(",") if text else ():
+        name, equals, amount = part.rpartition("=")
+        key = name.strip().casefold()
+        try:
+            amounts[key] = math.nan if key in amounts or bool(equals) != bool(key) else float(amount)
+        except ValueError:
+            amounts[key] = math.nan
+        if not 0 < amounts[key] < math.inf:
+            raise UserError(
+                "--price should be an amount above 0 for an hour here, and one for each other machine by a part of "
+                f"its name, such as 2.5,H200=4, but has {part!r} in {text}",
+                code="bad-price",
+            )
+    return amounts
+
+
+def check(names: Sequence[str], scale: str, others: Sequence[str], price: str = "") -> None:
     """Refuse settings that do not fit together, and runs and files without a common accuracy.
 
     Args:
         names: of the runs.
         scale: of their values.
         others: files of other machines.
+        price: see `prices`.
 
     Raises:
-        UserError: a run's command cannot be rendered, the runs or a file's are evaluated on other benchmarks, or a
-            file was not written by a benchmark.
+        UserError: a price is of another form, a run's command cannot be rendered, the runs or those of a file are
+            evaluated on other benchmarks, or a file was not written by a benchmark.
     """
+    prices(price)
     loaded = {name: runs.load_run(name, scale) for name in names}
     for run in loaded.values():
         for stage in run.stages:

@@ -142,7 +142,7 @@ def test_each_machine_has_its_price(
 ) -> None:
     one = replace(one_training, machine="2 cores of AMD EPYC, 8 GB")
     groups = groups_of([one, replace(one, machine="64 cores", gpus=["NVIDIA H200"])])
-    prices = program.hourly(price, groups, one.machine)
+    prices = program.hourly(request.prices(price), groups, one.machine)
     assert [prices.get(group.name) for group in groups] == [here, there]
 
 
