@@ -6,10 +6,11 @@ stage's rows add up to the time from the start of its trainer to its end:
 
     start-up       of the first step of a start: until the framework's own time of that step begins
     sampling …     the framework's timers
-    rest           of a step: what is left of the time since the line of the step before. Some print a step's line
-                   before they write its checkpoint; that is in the rest of the step after, unless it is timed. The
-                   rest of a step may be below 0 by as much as its line came late
+    rest           of a step: what is left of the time since the line of the step before. It may be
+                   below 0 by as much as the step's own line came late
     end            of the last step: until the process has ended
+
+Most trainers write a step's checkpoint after its line; then it is a phase of the step after.
 
 With each step goes what was seen of memory and GPUs since the one before (memory_use.py).
 """

@@ -34,7 +34,7 @@ from system.errors import UserError
 
 PRINTED_STEP = re.compile(r"\bGlobal step (\d+): \{")
 FLASH = "flash_attention_2"  # the release's default
-CPU_START = ROOT / "frameworks" / "openrlhf" / "cpu" / "start"
+START = Path(__file__).with_name("start")
 
 
 class OpenRLHFAdapter(Adapter):
@@ -77,7 +77,7 @@ class OpenRLHFAdapter(Adapter):
         environment = {
             **trainer_environment.variables(run, stage, paths.model, scratch),
             **reward_hook.environment(special_tokens),
-            **trainer_environment.ray_variables(run, *([CPU_START] if run.device == "cpu" else [])),
+            **trainer_environment.ray_variables(run, START),
             "RAY_TMPDIR": str(scratch),
         }
         environment |= {SAMPLING[name][0]: str(value) for name, value in agent_sampling(stage).items()}

@@ -23,6 +23,7 @@ TIMERS = {  # OpenRLHF rewards a completion as soon as it is sampled, and runs i
     "timing/make_experience": "log-probabilities, reference and values",
     "timing/ppo_train": "update",
     "timing/broadcast": "weight transfer",
+    "timing/checkpoint": "checkpoint",  # ours: checkpoint_timer.py
 }
 
 # Names of earlier releases (of logs made without us): today's name, and what the value is multiplied with. Read in

@@ -241,6 +241,7 @@ def test_the_log_has_every_step_once(project: OpenRLHFProject, finished: dict[st
         assert 0 <= row["zero_signal_rate"] <= 1 and row["tokens_per_second"] > 0
     models = "log-probabilities, reference and values"
     phase_checks.check(project.work, log, ("sampling and reward", models, "update", "weight transfer"))
+    assert {phase["name"]: phase["seconds"] for phase in log[2]["phases"]}["checkpoint"] > 0, "of the second step"
     assert [row["wall_time"] for row in log] == sorted(row["wall_time"] for row in log)
     assert log[0]["kl"] == pytest.approx(0, abs=1e-6) and log[2]["kl"] > 0.01
 

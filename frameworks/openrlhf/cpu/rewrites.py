@@ -1,7 +1,7 @@
 """Runs OpenRLHF's own trainer without a GPU: lines that need CUDA, or leave weights to chance, are rewritten when its
 modules are imported.
 
-Only `openrlhf.*` is changed, and only in processes with `start` on PYTHONPATH. torch, DeepSpeed and Ray stay as
+Only `openrlhf.*` is changed, by ../start/sitecustomize.py, and only without a GPU. torch, DeepSpeed and Ray stay as
 released, and vLLM but for two functions. REWRITES says how often each line occurs in each file, so that another release
 fails when it is imported.
 
