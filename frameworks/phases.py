@@ -6,8 +6,8 @@ stage's rows add up to the time from the start of its trainer to its end:
 
     start-up       of the first step of a start: until the framework's own time of that step begins
     sampling …     the framework's timers
-    rest           of a step: what is left of the time since the line of the step before. It may be
-                   below 0 by as much as the step's own line came late
+    rest           of a step: what is left of the time since the line of the step before. It may be below 0 by as
+                   much as that line came late
     end            of the last step: until the process has ended
 
 Most trainers write a step's checkpoint after its line; then it is a phase of the step after.

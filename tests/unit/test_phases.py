@@ -36,6 +36,12 @@ def test_a_step_that_is_repeated_counts_as_the_later(monkeypatch: pytest.MonkeyP
     assert read == {1: (10, True, 0), 2: (2, False, 0), 3: (7, True, 0), 4: (1, False, 2.5)}
 
 
+def test_of_several_nodes_one_is_not_the_measure(tmp_path: Path) -> None:
+    with closing(phases.Clock(tmp_path, 1, 0, None)) as clock:
+        clock.note_step(1)
+    assert phases.intervals(tmp_path)[1].used == {}
+
+
 @given(st.lists(st.tuples(SECONDS, SECONDS, SECONDS, SECONDS, st.none() | SECONDS), min_size=1, max_size=5), SECONDS)
 def test_they_add_up(steps: list[tuple[float, float, float, float, float | None]], end: float) -> None:
     total = whole = 0.0
