@@ -59,7 +59,7 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
         whole = sum(one.seconds for one in group.trainings) / len(group.trainings)
         cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
             ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
-            ("start_up_seconds", "start-up (s)", group.start_up, "{:.0f}".format),
+            ("start_up_seconds", "start-up (s)", group.start_up, "{:.1f}".format),
             ("seconds_of_step", "a step (s)", group.seconds_of_step, "{:.2f}".format),
             ("sampled_tokens_per_second_of_sampling", "tokens/s, sampling", group.rate("sampling"), "{:,.0f}".format),
             ("sampled_tokens_per_second_of_update", "tokens/s, update", group.rate("update"), "{:,.0f}".format),
