@@ -208,7 +208,12 @@ def benchmarked_results(wildcards):
     """Scores and logs of every seed, with `bare` also the times of the frameworks' own commands."""
     check_whole()
     try:
-        request.check(benchmarked_runs(), config["scale"], config.get("with", []), str(config.get("price", "")))
+        request.check(
+            benchmarked_runs(),
+            config["scale"],
+            config.get("with", []),
+            str(config.get("price", "")),
+        )
     except UserError as error:
         raise refusal(error) from None
     bare = bool(config.get("bare"))
