@@ -6,7 +6,7 @@ It takes the place of frameworks/python_startup/sitecustomize.py, so it does the
 import os
 import sys
 
-from frameworks import loopback, ray_patience, recorded_rollouts, update_tokens
+from frameworks import free_ports, loopback, ray_patience, recorded_rollouts, update_tokens
 from frameworks.openrlhf import checkpoint_timer
 
 if os.environ.get("DS_ACCELERATOR") == "cpu":
@@ -21,6 +21,7 @@ if os.environ.get("DS_ACCELERATOR") == "cpu":
     rewrites.install()
 if str(loopback.STARTUP) in sys.path:
     loopback.keep_to_loopback()
+    free_ports.install()
     ray_patience.install()
     update_tokens.install()
 checkpoint_timer.install()  # after what rewrites the same module
