@@ -19,27 +19,41 @@ TRIES = 100
 CONNECTIONS = Path("/proc/sys/net/ipv4/ip_local_port_range")  # the first and the last port of outgoing connections
 
 
-def choose_outside(module: ModuleType) -> None:
-    """Have TCP sockets that are bound to port 0 take one below the ports of connections, where there are any.
+def bind_outside(bind: Any, new: Any, address: tuple[Any, ...]) -> None:
+    """Bind a TCP socket to a free port below those of connections; to any free one where these begin too low.
 
     Args:
-        module: socket.
+        bind: of the class of sockets, as released.
+        new: the socket.
+        address: of which the port is 0.
     """
     try:
         ports = range(FIRST, int(CONNECTIONS.read_text().split()[0]))
     except (OSError, ValueError, IndexError):  # no Linux
-        return
+        ports = range(0)
+    for _ in range(TRIES if ports else 0):
+        port = ports[int.from_bytes(os.urandom(4), "big") % len(ports)]
+        with suppress(OSError):  # somebody has it, or the last try says what else is wrong
+            bind(new, (address[0], port, *address[2:]))
+            return
+    bind(new, address)
+
+
+def choose_outside(module: ModuleType) -> None:
+    """Have TCP sockets that are bound to port 0 take such a port.
+
+    Args:
+        module: socket.
+    """
     bind = module.socket.bind
 
-    def bind_outside(self: Any, address: Any) -> Any:
+    def bind_as_ever_or_outside(self: Any, address: Any) -> None:
         if self.type == module.SOCK_STREAM and isinstance(address, tuple) and address[1:2] == (0,):
-            for _ in range(TRIES if ports else 0):
-                port = ports[int.from_bytes(os.urandom(4), "big") % len(ports)]
-                with suppress(OSError):  # somebody has it; or the last try says what else is wrong
-                    return bind(self, (address[0], port, *address[2:]))
-        return bind(self, address)
+            bind_outside(bind, self, address)
+        else:
+            bind(self, address)
 
-    module.socket.bind = bind_outside
+    module.socket.bind = bind_as_ever_or_outside
 
 
 def install() -> None:

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from types import FrameType
 
+from frameworks.free_ports import bind_outside
 from system import interruptible, subreaper
 from system.errors import UserError, run_command
 
@@ -105,11 +106,11 @@ def environment_without_step() -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports of this node that are not in use now."""
+    """Different ports of this node that are not in use now, and that no connection gets by chance."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for free in sockets:
-            free.bind(("", 0))
+            bind_outside(socket.socket.bind, free, ("", 0))
         return [int(free.getsockname()[1]) for free in sockets]
 
 
