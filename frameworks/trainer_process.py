@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import threading
@@ -26,25 +25,18 @@ from typing import IO
 
 from frameworks import collapse, reward_hook
 from frameworks.adapter import Command
+from frameworks.training_progress import Metrics, Progress
 from system import fork_server, subreaper
 from system.errors import UserError
-from system.quiet_time import QuietTime
 
 # As Python's and Rust's errors have it, in a trainer's own output.
 DISK_IS_FULL = re.compile(rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]")
-PROGRESS_SECONDS = 5.0
-QUIET_SECONDS = 1800.0  # a trainer that prints nothing for this long is considered hung
-STEP_SECONDS = 600.0  # and one that makes no step for this long and for STEP_MEDIANS times the median step
-STEP_MEDIANS = 20
 WATCH_SECONDS = 10.0
 FINISHED_SECONDS = 1.0  # between looks whether a trainer that does not end at its last step is there
 END_SECONDS = 20.0  # between SIGTERM and SIGKILL
 LAST_LINES = 25
-PRINTED = {"reward_mean": "reward", "response_length_mean": "length"}  # in the progress line
 
 COLLAPSED, FAILED = "training-collapsed", "training-failed"  # codes of errors
-
-Metrics = Mapping[str, float | None]
 
 
 class Collapsed(UserError):
@@ -71,7 +63,7 @@ class Monitor:
 
     def __post_init__(self) -> None:
         """Start before the first step."""
-        self.progress = _Progress(self.name, self.steps, self.resumed_from)
+        self.progress = Progress(self.name, self.steps, self.resumed_from, WATCH_SECONDS)
         self.signs = collapse.Watch(self.max_response_tokens)
 
     def read(self, line: str, trainer: _Trainer) -> None:
@@ -238,7 +230,7 @@ class _Trainer:
     def watched(
         self,
         servers: Sequence[subprocess.Popen[str]],
-        progress: _Progress,
+        progress: Progress,
         has_finished: Callable[[], bool] | None = None,
     ) -> Iterator[None]:
         """While the block runs, end a trainer that has finished, that hangs, or that has lost a server."""
@@ -264,49 +256,6 @@ class _Trainer:
             yield
         finally:
             finished.set()
-
-
-class _Progress:
-    """Steps and times of a training: its progress line, and whether it hangs."""
-
-    def __init__(self, name: str, steps: int, steps_before: int) -> None:
-        self.name, self.steps, self.steps_before, self.done = name, steps, steps_before, steps_before
-        self.started, self.last_print = time.monotonic(), 0.0
-        self.last_step = self.started
-        self.without_output, self.without_step = QuietTime(WATCH_SECONDS), QuietTime(WATCH_SECONDS)
-        self.durations: list[float] = []
-
-    def note_output(self) -> None:
-        self.without_output.restart()
-
-    def reason_if_hung(self) -> str:
-        """Why the trainer seems to hang; empty if it does not."""
-        quiet, without_step = self.without_output.seconds(), self.without_step.seconds()
-        if quiet > QUIET_SECONDS:
-            return f"printed nothing for {QUIET_SECONDS / 60:.0f} minutes"
-        if self.durations:  # it may print and make no steps, as when an exchange of weights has failed
-            start_up, *rest = self.durations  # the first step includes the start-up
-            patience = max(STEP_SECONDS, STEP_MEDIANS * statistics.median(rest) if rest else 2 * start_up)
-            if without_step > patience:
-                return f"made no step for {patience / 60:.0f} minutes after {self.done} steps"
-        return ""
-
-    def note_step(self, metrics: Metrics) -> None:
-        self.done += 1
-        now = time.monotonic()
-        self.durations.append(now - self.last_step)
-        self.last_step = now
-        self.without_step.restart()
-        if self.done == self.steps_before + 1:
-            self.started = now  # the first step includes the start-up
-        if now - self.last_print < PROGRESS_SECONDS and self.done < self.steps:
-            return
-        self.last_print = now
-        timed = self.done - self.steps_before - 1
-        rate = (now - self.started) / timed if timed else float("nan")
-        pace = f", {rate:.1f} s per step, {rate * (self.steps - self.done):.0f} s left" if timed else ""
-        values = "".join(f", {label} {metrics[column]:.3g}" for column, label in PRINTED.items() if column in metrics)
-        print(f"{self.name}: step {self.done}/{self.steps}{values}{pace}", flush=True)
 
 
 def _start(command: Command, log: IO[str], stdout: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:

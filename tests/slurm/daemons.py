@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import random
 import re
 import secrets
 import shutil
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import psutil
 
+from frameworks.slurm_nodes import free_ports
 from tests.slurm import accounting
 from tests.waiting import LIMIT
 
@@ -39,16 +39,6 @@ def missing() -> str:
     """The programs that are not installed and how to install them; empty if a cluster can be started."""
     absent = [program for program in PROGRAMS if shutil.which(program, path=PATH) is None]
     return f"{', '.join(absent)} not installed: {INSTALL}" if absent else ""
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports without a listener, below the range that the kernel uses for outgoing connections."""
-    ports: list[int] = []
-    while len(ports) < count:
-        with socket.socket() as one, suppress(OSError):
-            one.bind(("127.0.0.1", port := random.randrange(20000, 32000)))
-            ports += [port] * (port not in ports)
-    return ports
 
 
 @dataclass

@@ -14,6 +14,7 @@ import pytest
 
 from eval import vllm_supervisor
 from frameworks import trainer_process
+from frameworks.training_progress import Progress
 from tasks.sandbox import pipes
 from tests.user_errors import refused
 
@@ -36,7 +37,7 @@ class Clock:
 
 def test_a_suspended_training_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    progress = trainer_process._Progress("r", 9, 0)
+    progress = Progress("r", 9, 0, trainer_process.WATCH_SECONDS)
     assert not clock.looks(progress, 1700)
     clock.now += 7200  # a closed lid, where the clock goes on; SIGSTOP
     assert not clock.looks(progress, 1700)
@@ -48,7 +49,7 @@ def test_a_suspended_training_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not clock.looks(progress, 500)
     progress.note_output()
     assert "made no step" in clock.looks(progress, 200)
-    assert "printed nothing" in clock.looks(trainer_process._Progress("r", 9, 0), 1900)
+    assert "printed nothing" in clock.looks(Progress("r", 9, 0, trainer_process.WATCH_SECONDS), 1900)
 
 
 @pytest.mark.parametrize("asleep", [True, False])

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from contracts.run_file import ROOT
-from frameworks import adapter, rollout_log, trainer_process
+from frameworks import adapter, rollout_log, trainer_process, training_progress
 from frameworks.adapter import Command
 from frameworks.reward_hook import FAILURE
 from frameworks.train_stage import check_log, discard_if_changed
@@ -110,7 +110,7 @@ def test_a_full_disk_is_named_in_place_of_the_trainers_last_lines(
 
 
 def test_a_trainer_that_says_nothing_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trainer_process, "QUIET_SECONDS", 1.0)
+    monkeypatch.setattr(training_progress, "QUIET_SECONDS", 1.0)
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     with refused("training-hung", step=0):
         run(trainer("import time; time.sleep(600)"), tmp_path / "l", 1)
@@ -221,7 +221,7 @@ def test_what_a_trainer_has_detached_ends_when_the_launcher_is_killed(tmp_path: 
 def test_a_trainer_that_makes_no_more_steps_is_ended_though_it_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trainer_process, "STEP_SECONDS", 1.0)
+    monkeypatch.setattr(training_progress, "STEP_SECONDS", 1.0)
     monkeypatch.setattr(trainer_process, "WATCH_SECONDS", 0.2)
     step = "print({'loss': '0.1', 'reward': '0.5'}, flush=True);"
     script = f"import time\n{step}{step}{step}\nwhile True: time.sleep(0.1); print('waiting', flush=True)"
