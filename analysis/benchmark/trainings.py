@@ -16,8 +16,9 @@ from analysis.benchmark import bare_command
 from analysis.measures import phases
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
-from contracts.run_file import Run, validate
+from contracts.run_file import validate
 from contracts.seeds import run_id
+from frameworks.rollout_log import Batch
 from frameworks.run_settings import prompts_per_step
 from recipes import variants
 from recipes.runs import file_content, load_run
@@ -179,7 +180,8 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     ends = {step: row.get("end", 0.0) for step, row in zip(log["step"], each, strict=True)}
     by_stage = {stage.number: prompts_per_step(run, stage) * stage.batch["samples_per_prompt"] for stage in run.stages}
     completions, lengths = log["stage"].map(by_stage), log["response_length_mean"]
-    known = lengths.notna() & ~log["stage"].map(_samples_in_vain(run))
+    resampled = log["stage"].map({stage.number: Batch.of_stage(stage).resampled for stage in run.stages})
+    known = lengths.notna() & ~resampled  # completions that were sampled in vain are not logged
     gpus = [device for device in record.get("devices", []) if not device.startswith("cpu ")]  # of the whole machine
     used = record.get("gpus", run.hardware["gpus"]) if gpus else 0
     return Training(
@@ -209,11 +211,6 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         resumed=any(phases.starts(stage) > 1 for _, stage in log.groupby("stage")),
         **{column: _known(log[column], "mean") for column in ("gpu_utilisation", "padding_share")},
     )
-
-
-def _samples_in_vain(run: Run) -> dict[int, bool]:
-    """By stage, whether it samples completions that it does not log."""
-    return {stage.number: bool(stage.objective.get("dynamic_sampling")) for stage in run.stages}
 
 
 def _known(column: pd.Series, what: str) -> float | None:
