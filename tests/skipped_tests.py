@@ -40,7 +40,9 @@ KINDS = (
     Kind(
         "a package index", re.compile(r"wheel \S+"), "pip needs one that has it, or its file in a folder (model_mirror)"
     ),
-    Kind("a machine of another kind", re.compile(r"root|Linux|loop device|gloo|IPv6"), "they need root, Linux and IPv6"),
+    Kind(
+        "a machine of another kind", re.compile(r"root|Linux|loop device|gloo|IPv6"), "they need root, Linux and IPv6"
+    ),
 )
 
 

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from translate.__main__ import translated_page
+from translate.translation import Translation
 
 DEFAULTS: dict[str, Any] = {
     "variables": [], "gpus": None, "number": None, "scale": "full", "stage": 1, "check": False, "release": None,
@@ -24,3 +25,10 @@ def printed_page(text: str, source: str | None, target: str, *variables: str, **
     """
     arguments = DEFAULTS | {"variables": variables} | options
     return translated_page(argparse.Namespace(text=text, source=source, target=target, **arguments))
+
+
+def everything_printed(translation: Translation) -> str:
+    """All of a translation that its page may show."""
+    sources = [line.source for line in translation.lines]
+    listed = [*translation.same, *translation.cannot, *translation.unknown]
+    return "\n".join([*sources, *(text for text, _ in listed), *translation.machine])
