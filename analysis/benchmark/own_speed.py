@@ -1,26 +1,32 @@
 """CrossZero's own speed by commit: what it takes beside a bare way to the same end, both measured in turn.
 
 `results/reference/own_speed.csv` has a row per commit, machine and ratio; `make bench` writes it
-(`tests/performance/own_speed.py`) and fails where a ratio is worse than it was by more than the noise of both. Who
-accepts that deletes the row that it is compared with.
+(`tests/performance/own_speed.py`) and fails where a ratio is worse than it was by more than its noise. Who accepts that
+deletes the rows that it is worse than.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy import stats
 
 from analysis.pages import figure_style
-from analysis.statistics import mean_intervals
-from eval.statistics import Estimate
 from system import durable
-from system.errors import ROOT
+from system.errors import ROOT, UserError
 
 FILE = ROOT / "results" / "reference" / "own_speed.csv"
+FALSE_ALARMS = 0.05  # of a measurement without any change, over all its ratios
+ENOUGH = 5  # commits that show how much runs vary: one change among their differences does not move the median
+MEDIAN = 0.6745  # of a normal value's size, in standard deviations: Hampel 1974, JASA 69, 383-393
+NUMBERS: dict[str, Callable[[str], Any]] = {"repetitions": int, "value": float, "low": float, "high": float}
 PANEL_COLUMNS, PANEL_HEIGHT = 3, 1.9
 
 
@@ -48,48 +54,68 @@ class Row:
     low: float
     high: float
 
-    @property
-    def estimate(self) -> Estimate:
-        """The mean with its interval."""
-        return Estimate(self.value, self.low, self.high)
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared."""
+        texts = all(text and text.isprintable() for text in (self.commit, self.date, self.machine, self.ratio))
+        if not (texts and self.repetitions > 1 and 0 < self.low < self.value < self.high < math.inf):
+            raise ValueError("an empty or unreadable cell, fewer than 2 repetitions, or not 0 < low < value < high")
 
 
 def read(file: Path) -> list[Row]:
-    """All rows, the oldest first; none without the file."""
+    """All rows, the oldest first; none without the file.
+
+    Raises:
+        UserError: a line is no such row.
+    """
     if not file.is_file():
         return []
-    with file.open(encoding="utf-8", newline="") as lines:
-        return [
-            Row(r["commit"], r["date"], r["machine"], r["ratio"], int(r["repetitions"]), *(float(r[k]) for k in LIMITS))
-            for r in csv.DictReader(lines)
-        ]
-
-
-LIMITS = ("value", "low", "high")
+    with file.open(encoding="utf-8", errors="surrogateescape", newline="") as lines:
+        table = csv.DictReader(lines)
+        try:
+            return [Row(**{key: NUMBERS.get(key, str)(cell) for key, cell in cells.items()}) for cells in table]
+        except (csv.Error, TypeError, ValueError) as error:
+            raise UserError(
+                f"{file}:{table.line_num} should be a row of {', '.join(one.name for one in fields(Row))}, but is not "
+                f"({error}): mend or delete the line",
+                code="damaged-table", path=str(file), line=table.line_num,
+            ) from error  # fmt: skip
 
 
 def write(rows: Sequence[Row], file: Path) -> None:
     """Write all rows."""
     frame = pd.DataFrame([astuple(row) for row in rows], columns=[one.name for one in fields(Row)])
-    durable.write_text(file, frame.to_csv(index=False, float_format="%.4g"))
+    durable.write_text(file, frame.to_csv(index=False, float_format="%.6g"))
 
 
 def worse(history: Sequence[Row], new: Sequence[Row]) -> list[str]:
     """A sentence for each ratio that is worse than it was at another commit on such a machine.
 
-    Of the other commits, that counts whose interval ends lowest: several small losses are one large one, and what was
-    worse once is not what the next is compared with. It has to be more than the noise of both: the 95 % interval of the
-    quotient lies above 1.
+    Compared with every other commit, so that several small losses are one large one, by Welch's t of the logarithms
+    (Welch 1947, Biometrika 34, 28-35), one-sided, at FALSE_ALARMS divided by the number of comparisons of all ratios
+    (Bonferroni).
+
+    Runs can vary by more than the repetitions within one: grading of f6fb604f, run four times in a row, took 0.363 to
+    0.398 times as long, a spread of twice the standard errors. So from ENOUGH commits on, the error of a difference is
+    at least what the median difference of neighbouring commits says, which slow losses and a few large changes hardly
+    move. With fewer it is that of the repetitions alone: grading is then a false alarm in one of 12 measurements.
     """
+    compared = [(row, earlier) for row in new if (earlier := _earlier(history, row))]
+    comparisons = sum(len(earlier) for _, earlier in compared)
     sentences = []
-    for row in new:
-        if not (earlier := _earlier(history, row)):
-            continue
-        best = min(earlier, key=lambda one: one.high)
-        if mean_intervals.ratio(best.estimate, row.estimate).low > 1:
+    for row, earlier in compared:
+        low, value, high, repetitions = np.array([(r.low, r.value, r.high, r.repetitions) for r in [*earlier, row]]).T
+        logs, freedom = np.log(value), repetitions - 1
+        squares = (np.log(high / low) / 2 / stats.t.ppf(0.975, freedom)) ** 2  # of the standard errors
+        square = squares[:-1] + squares[-1]
+        welch = square**2 / (squares[:-1] ** 2 / freedom[:-1] + squares[-1] ** 2 / freedom[-1])
+        if len(earlier) >= ENOUGH:
+            square = np.maximum(square, (np.median(abs(np.diff(logs[:-1]))) / MEDIAN) ** 2)
+        p = stats.t.sf((logs[-1] - logs[:-1]) / np.sqrt(square), welch)
+        if p.min() < FALSE_ALARMS / comparisons:
+            best = earlier[p.argmin()]
             sentences.append(
                 f"{row.ratio} takes {_text(row)} times as long as the bare way, and took {_text(best)} times in "
-                f"{best.commit}: more than the noise of both"
+                f"{best.commit}: more than its noise"
             )
     return sentences
 
