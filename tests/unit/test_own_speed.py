@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -106,6 +107,39 @@ def test_a_damaged_line_is_one_sentence(tmp_path: Path, line: str, before: int) 
     with pytest.raises(UserError, match=f"{file}:{before + 2} ") as error:
         own_speed.read(file)
     assert (error.value.code, error.value.facts["line"]) == ("damaged-table", before + 2)
+
+
+def measure(monkeypatch: pytest.MonkeyPatch, file: Path, *arguments: str) -> object:
+    """The exit status of the command, or its sentences."""
+    monkeypatch.setattr("sys.argv", ["own_speed", "--repetitions", "2", "--output", str(file), *arguments])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    return ended.value.code
+
+
+def test_what_ran_beside_other_work_is_not_called_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "own_speed.csv"
+    pair = command.Pair(lambda: time.sleep(0.002), lambda: time.sleep(0.001))
+    monkeypatch.setattr(command, "RATIOS", {"sleeping": lambda folder: pair, "other": lambda folder: pair})
+    monkeypatch.setattr(command, "OTHER_WORK", math.inf)
+    assert measure(monkeypatch, file) == 0
+    monkeypatch.setattr(command, "OTHER_WORK", -math.inf)
+    assert "not checked" in str(measure(monkeypatch, file, "--only", "sleep"))
+    assert [row.ratio for row in own_speed.read(file)] == ["sleeping", "other", "sleeping"]
+
+
+def test_what_measures_nothing_ends_with_a_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_data(folder: Path) -> command.Pair:
+        raise command.Missing("data")
+
+    assert measure(monkeypatch, tmp_path / "own_speed.csv", "--only", "nosuch") == 2
+    sentence = capsys.readouterr().err
+    assert all(name in sentence for name in ("nosuch", *command.RATIOS))
+    monkeypatch.setattr(command, "RATIOS", {"grading": without_data})
+    assert measure(monkeypatch, tmp_path / "own_speed.csv") == "nothing was measured"
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.slow
