@@ -31,33 +31,37 @@ def _file(process: int) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
-def _note(tokens: int, positions: int) -> None:
+def _note(began: float, tokens: int, positions: int) -> None:
     with suppress(OSError):  # a full disk ends no training for what is only counted
-        os.write(_file(os.getpid()), PASS.pack(time.time(), tokens, positions))
+        os.write(_file(os.getpid()), PASS.pack(began, tokens, positions))
 
 
 def note_passes(module: ModuleType) -> None:
-    """Have models of transformers note the passes that train them; of models within each other, the outermost does."""
+    """Have models of transformers note the passes that train them.
+
+    Of models within each other the innermost that gets tokens does: one outside may take the padding out before.
+    """
     import torch
 
-    model, within = module.PreTrainedModel, list[Any]()
+    model, passes = module.PreTrainedModel, 0
     compute = model.__call__
     if getattr(compute, "notes", False):
         return
 
     def noted(self: Any, *values: Any, **named: Any) -> Any:
-        outermost = not within and not torch.compiler.is_compiling()
-        if not (outermost and self.training and torch.is_grad_enabled()):
+        nonlocal passes
+        if torch.compiler.is_compiling() or not (self.training and torch.is_grad_enabled()):
             return compute(self, *values, **named)
+        before, began, own = passes, time.time(), None
         tokens: Any = named.get("input_ids", values[0] if values else None)
         mask: Any = named.get("attention_mask")
         if tokens is not None and (mask is None or mask.shape == tokens.shape):
-            _note(tokens.numel() if mask is None else int(mask.count_nonzero()), tokens.numel())
-        within.append(self)
-        try:
-            return compute(self, *values, **named)
-        finally:
-            within.pop()
+            own = tokens.numel() if mask is None else int(mask.count_nonzero())
+        result = compute(self, *values, **named)
+        if own is not None and passes == before:
+            passes += 1
+            _note(began, own, tokens.numel())
+        return result
 
     noted.notes = True  # type: ignore[attr-defined]
     model.__call__ = noted

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.contract, pytest.mark.slow]
 SCRIPT = """
 import json, os, pathlib, sys
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from frameworks import update_tokens
 
 folder, taken = pathlib.Path(sys.argv[1]), []
@@ -40,6 +40,21 @@ taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
 model(tokens, attention_mask=torch.ones(2, 1, 5, 5, dtype=torch.bool))
 model(tokens, attention_mask=mask)
 taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
+
+
+class WithoutPadding(PreTrainedModel):
+    _supports_sdpa = True
+
+    def __init__(self):
+        super().__init__(model.config)
+        self.model = model
+
+    def forward(self, tokens, attention_mask):
+        return self.model(input_ids=tokens[attention_mask.bool()][None])
+
+
+WithoutPadding().train()(tokens, attention_mask=mask)
+taken.append(update_tokens.columns(folder, {1: 0.0}).get(1))
 print(json.dumps([same, *taken]))
 """
 
@@ -53,6 +68,7 @@ def test_what_is_counted(tmp_path: Path) -> None:
     first = {"trained_tokens": 8 + 4, "padding_share": pytest.approx(2 / 14)}
     assert taken[:2] == [first, first]  # not without gradients, nor in evaluation, nor of what is no token
     assert taken[2] == {"trained_tokens": 12 + 8, "padding_share": pytest.approx(4 / 24)}
+    assert taken[3] == {"trained_tokens": 20 + 8, "padding_share": pytest.approx(4 / 32)}  # taken out before the pass
 
 
 def test_passes_are_of_the_step_in_which_they_began(tmp_path: Path) -> None:
