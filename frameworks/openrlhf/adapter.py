@@ -133,7 +133,7 @@ class OpenRLHFAdapter(Adapter):
         log = paths.work / "train.log"
         by_step = self.metrics_of_file(log) if log.is_file() else {}
         for step, values in tensorboard_events.metrics_by_step(paths.native / "log").items():
-            by_step[step] = by_step.get(step, {}) | values
+            by_step[step] = values | by_step.get(step, {})  # events may be those of an earlier start
         return by_step
 
     def metrics_of_file(self, file: Path) -> dict[int, dict[str, float]]:

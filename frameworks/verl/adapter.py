@@ -53,7 +53,8 @@ class VerlAdapter(Adapter):
     def newest_checkpoint(self, run: Run, stage: Stage, paths: Paths) -> int:
         """See Adapter; verl names a checkpoint in a file when it is written to its end, and resumes from that.
 
-        Where a power cut spoiled that file or that checkpoint, an earlier one is named instead.
+        Where a power cut spoiled that file or that checkpoint, an earlier one is named instead; the logs of what was
+        trained from later ones are deleted, since these steps are made again.
         """
         folder = paths.native / "checkpoints"
         folders = self.removable_checkpoints(run, stage, paths)
@@ -69,6 +70,9 @@ class VerlAdapter(Adapter):
             named.unlink(missing_ok=True)
         elif name != str(newest):
             durable.write_text(named, str(newest))
+        for log in _log_file(paths, newest).parent.glob("from-*.jsonl"):
+            if log > _log_file(paths, newest):
+                log.unlink()
         return newest
 
     def removable_checkpoints(self, run: Run, stage: Stage, paths: Paths) -> dict[int, list[Path]]:
@@ -81,7 +85,7 @@ class VerlAdapter(Adapter):
         paths = stop_tokens.with_stops(run, stage, paths)
         scratch = trainer_environment.empty_scratch(paths.work)
         self.write_data(run, stage, paths, paths.work / "data")
-        log = paths.native / "log" / f"from-{self.newest_checkpoint(run, stage, paths):06d}.jsonl"
+        log = _log_file(paths, self.newest_checkpoint(run, stage, paths))
         log.parent.mkdir(parents=True, exist_ok=True)
         environment = trainer_environment.variables(
             run, stage, paths.model, scratch
@@ -202,6 +206,11 @@ class VerlAdapter(Adapter):
     def memory_per_gpu(self, run: Run, stage: Stage, gpus: int, parameters: float) -> Memory:
         """See Adapter."""
         return memory.estimate(run, stage, gpus, parameters)
+
+
+def _log_file(paths: Paths, step: int) -> Path:
+    """Where verl logs what it trains from a checkpoint."""
+    return paths.native / "log" / f"from-{step:06d}.jsonl"
 
 
 def external_modules(run: Run) -> list[str]:

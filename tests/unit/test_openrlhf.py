@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.run_file import Run, Stage
-from frameworks import adapter, reward_hook, rollout_log
+from frameworks import adapter, reward_hook, rollout_log, tensorboard_events
 from frameworks.openrlhf import reward_hook as openrlhf_reward
 from frameworks.openrlhf.adapter import keep_newest_checkpoint, path_without_separators
 from frameworks.openrlhf.command import copies_of_data, data_passes, gpu_layout, stated_settings
@@ -47,6 +47,21 @@ def test_passes_over_the_data(rows: int, steps: int, expected: tuple[int, int]) 
 def test_a_stage_that_would_end_within_a_pass_is_refused(rows: int, steps: int, code: str) -> None:
     with refused(code):
         data_passes(RUN, stage_of(RUN, steps=steps), rows)
+
+
+def test_what_a_start_printed_counts_before_events_of_an_earlier_one(tmp_path: Path) -> None:
+    events = tensorboard_events.Writer(tmp_path / "native" / "log" / "ppo", 0)
+    for step in (1, 2, 3):
+        events.add(step, {"train/reward": 0.1 * step, "train/timing/checkpoint": 4.0})
+    events.close()
+    printed = [
+        f"Global step {step}: {{'reward': {reward}, 'kl': 0.0}}" for step, reward in ((2, 0.2), (2, 0.5), (4, 0.7))
+    ]
+    (tmp_path / "train.log").write_text("\n".join(printed))
+    paths = adapter.Paths(problems=Path(), model=Path(), work=tmp_path)
+    logged = adapter.load("openrlhf").metrics_of_training(RUN, RUN.stages[0], paths)
+    assert {step: round(values["reward"], 6) for step, values in logged.items()} == {1: 0.1, 2: 0.5, 3: 0.3, 4: 0.7}
+    assert logged[2]["timing/checkpoint"] == 4.0 and "timing/checkpoint" not in logged[4]
 
 
 def test_with_dynamic_sampling_there_are_ten_prompts_for_each_that_a_step_keeps() -> None:

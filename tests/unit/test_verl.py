@@ -70,7 +70,12 @@ def test_checkpoints_after_the_one_that_verl_names_are_deleted(tmp_path: Path) -
     for step in (2, 4, 6):
         (folder / f"global_step_{step}").mkdir(parents=True)
     (folder / "latest_checkpointed_iteration.txt").write_text("4")
+    logs = [tmp_path / "native" / "log" / f"from-{step:06d}.jsonl" for step in (0, 2, 4, 5, 6)]
+    logs[0].parent.mkdir()
+    for log in logs:
+        log.touch()
     assert VERL.newest_checkpoint(RUN, STAGE, paths(tmp_path)) == 4
+    assert [log for log in logs if log.exists()] == logs[:3]  # what later ones say of steps is not of those to come
     assert {checkpoint.name for checkpoint in folder.glob("global_step_*")} == {"global_step_2", "global_step_4"}
 
 
