@@ -41,6 +41,7 @@ TRAINING_LOG = pa.schema(
         ("stage", pa.int32()),
         ("step", pa.int64()),
         ("wall_time", pa.float64()),
+        ("step_seconds", pa.float64()),
         ("reward_mean", pa.float64()),
         ("reward_std", pa.float64()),
         ("accuracy", pa.float64()),
@@ -142,7 +143,7 @@ SCORE = pa.schema(
 # Columns that tables of earlier releases do not have; they are null there
 ADDED = {
     "subset", "cluster", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation", "sampled_tokens",
-    "trained_tokens", "padding_share",
+    "trained_tokens", "padding_share", "step_seconds",
 }  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def read(files: Sequence[Path], framework: str | None, run: str, max_response_to
         numbers = {name: _number(name, value, step, files) for name, value in numbers.items()}
         seconds, tokens = numbers.pop("seconds", None), numbers.pop("tokens", None)
         elapsed, step_before = elapsed + (seconds or 0.0) * (step - step_before), step
-        timed = {"wall_time": elapsed if seconds else None,
+        timed = {"wall_time": elapsed if seconds else None, "step_seconds": seconds,
                  "tokens_per_second": tokens / seconds if seconds and tokens is not None else None}  # fmt: skip
         metrics = {name: value for name, value in numbers.items() if name in OURS}
         if metrics:

@@ -47,20 +47,21 @@ def read(
     for step in range(1, last + 1):
         metrics = adapter.our_columns(logged.get(step, {}), stage.rollout["max_response_tokens"])
         _check_numbers(metrics, step, run, paths)
-        seconds = metrics.get("seconds")
-        elapsed += seconds or 0.0
-        tokens = metrics.get("tokens")
+        seconds, tokens = metrics.get("seconds"), metrics.get("tokens")
+        judged, interval = recorded.get(step, []), times.get(step)
+        parts = phases.of_step(adapter.timers, logged.get(step, {}), seconds, interval)
+        elapsed += sum(part["seconds"] for part in parts or [])
         position = {"run": run_name, "stage": stage.number, "step": stage.steps_before + step}
         timed = {
-            "wall_time": elapsed if seconds else None,
+            "wall_time": elapsed if parts else None,
+            "step_seconds": seconds,
             "tokens_per_second": tokens / seconds if seconds and tokens is not None else None,
         }
-        judged, interval = recorded.get(step, []), times.get(step)
         length = metrics.get("response_length_mean")
         sampled = None if length is None or batch.resampled or not judged else len(judged) * length
         each = {
             "rewards": rollout_log.reward_columns(judged, names),
-            "phases": phases.of_step(adapter.timers, logged.get(step, {}), seconds, interval),
+            "phases": parts,
             "sampled_tokens": sampled,
             **(interval.used if interval else {}),
             **updates.get(step, {}),

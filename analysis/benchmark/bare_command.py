@@ -39,11 +39,11 @@ def seconds_by_part(folder: RunFolder, stages: int) -> dict[str, list[float]]:
         if record.get("machine") != of_bare.get("machine"):
             return {}
         job = record.get("job_seconds")
-        rows = tables.read(log, tables.TRAINING_LOG, ["wall_time", "phases"]).to_pandas()
+        rows = tables.read(log, tables.TRAINING_LOG, ["step_seconds", "phases"]).to_pandas()
         timed = phases.seconds(rows)
-        if job is None or job < sum(timed.values()) or phases.starts(rows) > 1 or rows["wall_time"].isna().all():
+        if job is None or job < sum(timed.values()) or phases.starts(rows) > 1 or rows["step_seconds"].isna().all():
             return {}
-        _add(with_crosszero, job, float(rows["wall_time"].max()), timed)
+        _add(with_crosszero, job, float(rows["step_seconds"].sum()), timed)
         content = _read(folder, stage)
         _add(bare, content["seconds"], sum(content["parts"].values()), content["parts"])
     return {part: [with_crosszero[part], bare[part]] for part in with_crosszero if part in bare}

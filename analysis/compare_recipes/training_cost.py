@@ -28,8 +28,9 @@ def recorded(folders: Sequence[Path]) -> Cost:
     hours, on_gpus = [], False
     for folder in folders:
         logs = sorted(folder.resolve().parent.glob("stage-*/training_log.parquet"))
-        devices = [device for log in logs[:1] for device in provenance.read(log).get("devices", [])]
-        gpus = sum(not device.startswith("cpu ") for device in devices)
+        record = provenance.read(logs[0]) if logs else {}
+        in_machine = sum(not device.startswith("cpu ") for device in record.get("devices", []))
+        gpus = record.get("gpus", in_machine) if in_machine else 0  # of all nodes; earlier records do not have them
         times = [tables.read(log, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist() for log in logs]
         if seconds := sum(max(stage, default=0.0) for stage in times):
             hours.append(seconds / 3600 * max(1, gpus))

@@ -39,7 +39,7 @@ TRIES = 3  # of the same command after a fault; each but the last may refuse in 
 VOLATILE_KEYS = {"made_at", "git_dirty", "job_seconds", "file_sha256", "max_num_seqs"}
 RESUMED = "--resume_from_checkpoint"
 VOLATILE_COLUMNS = ["wall_time", "tokens_per_second", "phases", "host_memory_gb", "gpu_memory_gb", "gpu_utilisation",
-                    "trained_tokens", "padding_share"]  # fmt: skip
+                    "trained_tokens", "padding_share", "step_seconds"]  # fmt: skip
 
 
 class Fault(AssertionError):

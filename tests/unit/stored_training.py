@@ -37,6 +37,7 @@ def store(
         own = [{"name": phase, "seconds": seconds} for phase, seconds in times]
         known = {
             "wall_time": 10 * step / speed,
+            "step_seconds": 10 / speed,
             "response_length_mean": 30.0,
             "phases": None if step in without_phases else own,
             "host_memory_gb": 2.0 + step,
