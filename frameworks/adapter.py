@@ -190,7 +190,10 @@ class Adapter(ABC):
 
     @abstractmethod
     def metrics_in_line(self, line: str) -> dict[str, float] | None:
-        """The metrics, under the framework's names, in a line of output that ends a step; None for another line."""
+        """The metrics, under the framework's names, in a line of output that ends a step.
+
+        Empty for a line of a further update that the step before it makes, None for another line.
+        """
 
     @abstractmethod
     def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:

@@ -2,7 +2,7 @@
 
 Memory of the host is the proportional set size of the job's processes: what several of them share counts once in all.
 Of what forks share with the process that had imported it, which serves other jobs too, they count their part. GPUs are
-those that this job sees, by NVML; all that is on them counts.
+those that the job's commands see, by NVML; all that is on them counts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from typing import Any
 from system import fork_server
 
 GB = 1e9
-SECONDS = 1.0  # between two looks at the least
-LOOKING_SHARE = 0.005  # of the time, for looking at the most: /proc walks through the memory of each process
+SECONDS = 1.0  # between two looks at the GPUs, and at the least between two at the host
+LOOKING_SHARE = 0.005  # of the time, for looks at the host at the most: /proc walks through the memory of each process
 
 
 def processes_below(root: int) -> list[int]:
@@ -45,18 +45,19 @@ def host_bytes(root: int) -> int:
     return total
 
 
-def visible_gpus(environment: Mapping[str, str]) -> list[Any]:
-    """NVML's handles of the GPUs that a process with this environment sees; none where there is no NVML."""
+def visible_gpus(environments: Sequence[Mapping[str, str]]) -> list[Any]:
+    """NVML's handles of the GPUs that processes with these environments see; none where there is no NVML."""
     try:
         import pynvml
 
         pynvml.nvmlInit()
-        names = environment.get("CUDA_VISIBLE_DEVICES")
-        if names is None:
+        seen = [environment.get("CUDA_VISIBLE_DEVICES") for environment in environments]
+        stated = [names for names in seen if names is not None]
+        if len(stated) < len(seen):
             return [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
         return [
             pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdecimal() else pynvml.nvmlDeviceGetHandleByUUID(name)
-            for name in map(str.strip, names.split(","))
+            for name in dict.fromkeys(map(str.strip, ",".join(stated).split(",")))
             if name
         ]
     except Exception:  # no library, no driver, or a name that it does not know: then nothing is measured
@@ -66,20 +67,21 @@ def visible_gpus(environment: Mapping[str, str]) -> list[Any]:
 class Watch:
     """Looks at memory and GPUs in a thread while a trainer runs."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        """Start to look; the environment is the trainer's."""
+    def __init__(self, environments: Sequence[Mapping[str, str]]) -> None:
+        """Start to look; the environments are those of the trainer and of its servers."""
         # A fork's siblings are the trainer's processes: their common parent has imported what they share.
         self._root = os.getppid() if fork_server.is_fork() else os.getpid()
-        self._gpus = visible_gpus(environment)
+        self._gpus = visible_gpus(environments)
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._peaks: dict[str, float] = {}
         self._busy: list[float] = []
         threading.Thread(target=self._look_often, daemon=True).start()
 
     def take(self) -> dict[str, float]:
-        """The columns since the last call: peaks in GB (of all GPUs together), and the mean share of busy GPU time."""
-        if not self._peaks:
-            self._look()
+        """The columns since the last call: peaks in GB (of all GPUs together), and the mean share of busy GPU time.
+
+        A column is missing where there was no look. None is made now: it would see each step at its end alone.
+        """
         with self._lock:
             taken = dict(self._peaks)
             if self._busy:
@@ -92,22 +94,24 @@ class Watch:
         self._ended.set()
 
     def _look_often(self) -> None:
-        pause = SECONDS
-        while not self._ended.wait(pause):
-            began = time.thread_time()
-            self._look()
-            pause = max(SECONDS, (time.thread_time() - began) / LOOKING_SHARE)
+        host_at = 0.0
+        while not self._ended.wait(SECONDS):
+            if self._gpus:
+                self._look_at_gpus()
+            if time.monotonic() >= host_at:
+                began = time.thread_time()
+                self._note("host_memory_gb", host_bytes(self._root))
+                host_at = time.monotonic() + (time.thread_time() - began) / LOOKING_SHARE
 
-    def _look(self) -> None:
-        memory = {"host_memory_gb": host_bytes(self._root) / GB}
-        busy: list[float] = []
-        if self._gpus:
-            import pynvml
+    def _look_at_gpus(self) -> None:
+        import pynvml
 
-            with suppress(pynvml.NVMLError):  # a GPU in slices, or one that was lost: then it is not known
-                memory["gpu_memory_gb"] = sum(pynvml.nvmlDeviceGetMemoryInfo(gpu).used for gpu in self._gpus) / GB
-                busy = [pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100 for gpu in self._gpus]
+        with suppress(pynvml.NVMLError):  # a GPU in slices, or one that was lost: then it is not known
+            self._note("gpu_memory_gb", sum(pynvml.nvmlDeviceGetMemoryInfo(gpu).used for gpu in self._gpus))
+            busy = [pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100 for gpu in self._gpus]
+            with self._lock:
+                self._busy += busy
+
+    def _note(self, column: str, size: float) -> None:
         with self._lock:
-            for name, value in memory.items():
-                self._peaks[name] = max(value, self._peaks.get(name, 0.0))
-            self._busy += busy
+            self._peaks[column] = max(size / GB, self._peaks.get(column, 0.0))

@@ -10,7 +10,8 @@ stage's rows add up to the time from the start of its trainer to its end:
                    much as that line came late
     end            of the last step: until the process has ended
 
-Most trainers write a step's checkpoint after its line; then it is a phase of the step after.
+Most trainers write a step's checkpoint after its line; then it is a phase of the step after. A step that makes several
+updates may have a line for each: it ends with the last.
 
 With each step goes what was seen of memory and GPUs since the one before (memory_use.py).
 """
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -34,22 +35,23 @@ Phases = list[dict[str, Any]]  # name and seconds, in the order of a step
 class Clock:
     """Appends when a start of the trainer began, made its steps and ended."""
 
-    def __init__(self, work: Path, start: int, resumed_from: int, environment: Mapping[str, str] | None) -> None:
+    def __init__(self, work: Path, start: int, resumed_from: int, environments: Sequence[Mapping[str, str]]) -> None:
         """Note the start of this number, which continues from a step.
 
         Args:
             work: the stage's work folder.
             start: its number.
             resumed_from: the step.
-            environment: the trainer's; None if it runs on several nodes, of which this one is not the measure.
+            environments: of the trainer and of its servers; none if they run on several nodes, of which this one is
+                not the measure.
         """
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
-        self._memory = None if environment is None else memory_use.Watch({**os.environ, **environment})
+        self._memory = memory_use.Watch([{**os.environ, **one} for one in environments]) if environments else None
         self._note("start", resumed_from, time.monotonic())
 
     def note_step(self, step: int) -> None:
-        """A step's line was printed."""
+        """A line of a step was printed."""
         now = time.monotonic()
         self._note("step", step, now, self._memory.take() if self._memory else {})
 
@@ -72,7 +74,16 @@ class Interval:
 
     def __init__(self, seconds: float, first: bool, used: Mapping[str, float] = MappingProxyType({})) -> None:
         """After the last step `end` is added."""
-        self.seconds, self.first, self.used, self.end = seconds, first, used, 0.0
+        self.seconds, self.first, self.used, self.end = seconds, first, dict(used), 0.0
+
+    def go_on(self, seconds: float, used: Mapping[str, float]) -> None:
+        """The step had another line, so many seconds later."""
+        whole = self.seconds + seconds
+        for name, value in used.items():
+            before = self.used.get(name, value)
+            is_share = name == "gpu_utilisation" and whole  # the others are peaks
+            self.used[name] = (before * self.seconds + value * seconds) / whole if is_share else max(before, value)
+        self.seconds = whole
 
 
 def intervals(work: Path) -> dict[int, Interval]:
@@ -81,7 +92,9 @@ def intervals(work: Path) -> dict[int, Interval]:
     for file in sorted((work / FOLDER).glob("*.jsonl")):
         before, newest = 0.0, 0
         for note in json_lines.read(file, torn_last_line=True):
-            if note["event"] == "step":
+            if note["event"] == "step" and note["step"] == newest:
+                steps[newest].go_on(note["time"] - before, note.get("used", {}))
+            elif note["event"] == "step":
                 steps[note["step"]] = Interval(note["time"] - before, not newest, note.get("used", {}))
                 newest = note["step"]
             elif note["event"] == "end" and newest:
@@ -106,7 +119,8 @@ def of_step(
         phases[phase] += logged.get(name, 0.0)
     timed = sum(phases.values())
     if interval is not None:
-        own = interval.seconds if seconds is None or not interval.first else min(seconds, interval.seconds)
+        in_step = interval.seconds if seconds is None or not interval.first else max(seconds, timed)
+        own = min(in_step, interval.seconds)
         phases = {"start-up": interval.seconds - own, **phases, "rest": own - timed, "end": interval.end}
     elif seconds is not None:
         phases["rest"] = seconds - timed

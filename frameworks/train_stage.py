@@ -135,7 +135,8 @@ def launch_stage(
         attempt = rollout_log.start_attempt(paths.work, resumed_from)
         folders = dict.fromkeys((rollout_log.VARIABLE, update_tokens.VARIABLE), str(attempt.folder))
         command.environment.update(folders)
-        seen = command.environment if run.hardware.get("nodes", 1) == 1 else None
+        on_one_node = run.hardware.get("nodes", 1) == 1
+        seen = [one.environment for one in (command, *command.servers)] if on_one_node else []
         with (
             closing(phases.Clock(paths.work, attempt.number, resumed_from, seen)) as clock,
             closing(
@@ -148,6 +149,7 @@ def launch_stage(
                 partial(framework.columns_in_line, stage),
                 rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
                 partial(_after_step, framework, run, stage, paths, trackers, clock),
+                clock.note_step,
                 resumed_from=resumed_from,
                 max_response_tokens=stage.rollout.get("max_response_tokens"),
                 stop_on_collapse=stop_on_collapse,

@@ -57,6 +57,7 @@ class Monitor:
     parse_line: Callable[[str], Metrics | None]  # metrics of a step from a line of output: Adapter.columns_in_line
     recorded_columns: Callable[[int], Metrics] = lambda step: {}  # what a step's rollouts say: rollout_log.Live.columns
     on_step: Callable[[int, Metrics], None] = lambda step, row: None  # takes each step and all that is known of it
+    on_update: Callable[[int], None] = lambda step: None  # takes the step that has made a further update
     resumed_from: int = 0  # step of the checkpoint that training continues
     max_response_tokens: float | None = None  # to notice when lengths reach it
     stop_on_collapse: bool = False  # end the training at a grave sign of collapse, instead of only warning
@@ -73,6 +74,10 @@ class Monitor:
             metrics = self.parse_line(line)
         except UserError as failure:
             trainer.end(failure)
+            return
+        if metrics == {}:
+            self.progress.note_update()
+            self.on_update(self.progress.done)
             return
         if metrics is None or self.progress.done >= self.steps:  # until it is ended, a trainer may make more steps
             return
@@ -145,15 +150,15 @@ def run_unwatched(command: Command, log: Path) -> float:
     Raises:
         UserError: it ended with another status than 0, or a reward function failed.
     """
+    started = time.monotonic()
     with log.open("w", encoding="utf-8") as file, _servers(command, file):
-        started = time.monotonic()
         trainer = _Trainer(_start(command, file, stdout=file), command.environment)
         with trainer.ended_on_exit():
             while command.finished and trainer.process.poll() is None and not trainer.finished:
                 time.sleep(FINISHED_SECONDS)
                 trainer.finished = command.finished()
             status = 0 if trainer.finished else trainer.process.wait()
-        seconds = time.monotonic() - started
+    seconds = time.monotonic() - started
     if reason := trainer.reason(status):
         sentence = f"the framework's own command {reason}; its output is in {log}"
         raise UserError(sentence, code=reason.code, **reason.facts)

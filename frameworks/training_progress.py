@@ -39,6 +39,10 @@ class Progress:
         """Take note that the trainer has printed something."""
         self.without_output.restart()
 
+    def note_update(self) -> None:
+        """Take note that the newest step has made a further update."""
+        self.without_step.restart()
+
     def reason_if_hung(self) -> str:
         """Why the trainer seems to hang; empty if it does not."""
         quiet, without_step = self.without_output.seconds(), self.without_step.seconds()

@@ -132,9 +132,9 @@ class TRLAdapter(Adapter):
         pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
 
     def metrics_in_line(self, line: str) -> dict[str, float] | None:
-        """See Adapter; transformers prints a step as a Python dictionary of words."""
+        """See Adapter; transformers prints an update as a Python dictionary of words; a step's first has the reward."""
         if not (line.startswith("{") and "'reward'" in line):
-            return None
+            return {} if line.startswith("{") and f"'{metrics.SINCE}'" in line else None
         try:
             values = ast.literal_eval(line)
         except (ValueError, SyntaxError):

@@ -2,7 +2,9 @@
 
 TRL times its phases with a context of its own, `trl.extras.profiling.ProfilingContext`, but gives the times to W&B,
 MLflow and Trackio alone, and the contexts lie within each other. Here each second counts for the innermost context that
-has a phase. The backward pass has no context: an update is what a step has besides the preparation of its inputs.
+has a phase. Sampling is all that TRL does for completions, with vLLM's waking and the wait for other processes, as in
+the other frameworks. The backward pass has no context, and TRL's `step_time` ends while a GPU still computes it: an
+update is what else lies between the beginning of a step and its log, for which the trainer waits for the loss.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from transformers.integrations import integration_utils
 
 # By the end of a context's name, the phase of what lies in no inner one; another context belongs to the outer one.
 PHASES = {
-    "generate": "sampling",
-    "generate_batch": "sampling",
+    "_generate": "sampling",
     "sync_weights": "weight_transfer",
     "_calculate_rewards": "reward",
     "_get_per_token_logps_and_entropies": "log_probabilities",
@@ -48,11 +49,9 @@ class StepTimers:
         if self._open:
             self._open[-1][2] += whole
 
-    def take(self, step_time: float | None) -> dict[str, float]:
-        """The seconds by phase, which begin again; those of `step_time` outside of all contexts are of the update."""
-        optimizer, checkpoint = self.seconds.pop("optimizer", 0.0), self.seconds["checkpoint"]
-        if step_time is not None:
-            self.seconds["update"] += step_time - (sum(self.seconds.values()) - checkpoint) + optimizer
+    def take(self, whole: float) -> dict[str, float]:
+        """The seconds by phase, which begin again; those of the `whole` outside of all contexts are of the update."""
+        self.seconds["update"] += whole - sum(self.seconds.values()) + self.seconds["checkpoint"]
         taken = {f"timing/{phase}": seconds for phase, seconds in self.seconds.items()}
         self.seconds.clear()
         return taken
@@ -66,11 +65,13 @@ class TimedLog(integration_utils.TensorBoardCallback):
 
     def __init__(self) -> None:
         """Have TRL's contexts time."""
-        from trl.extras.profiling import ProfilingContext
+        from trl.extras.profiling import ProfilingContext, profiling_decorator
+        from trl.trainer.grpo_trainer import GRPOTrainer
 
         super().__init__()
         self._began = time.perf_counter()
 
+        GRPOTrainer._generate = profiling_decorator(GRPOTrainer._generate)
         begin, end = ProfilingContext.__enter__, ProfilingContext.__exit__
 
         def enter(context: Any) -> Any:
@@ -83,18 +84,14 @@ class TimedLog(integration_utils.TensorBoardCallback):
 
         ProfilingContext.__enter__, ProfilingContext.__exit__ = enter, leave
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """The optimizer's step begins."""
+    def on_step_begin(self, args: Any, state: Any, control: Any, **others: Any) -> None:
+        """An update begins, with the preparation of its inputs."""
         self._began = time.perf_counter()
-
-    def on_optimizer_step(self, args: Any, state: Any, control: Any, **others: Any) -> None:
-        """The optimizer's step has ended."""
-        TIMERS.seconds["optimizer"] += time.perf_counter() - self._began
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **others: Any) -> None:
         """Add the timers; what follows until `on_save`, if that follows, is the writing of a checkpoint."""
         if logs and "step_time" in logs:
-            logs = {**logs, **TIMERS.take(logs["step_time"])}
+            logs = {**logs, **TIMERS.take(time.perf_counter() - self._began)}
         super().on_log(args, state, control, logs=logs, **others)
         self._began = time.perf_counter()
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from contracts import tables
+from frameworks import phases
+from system import json_lines
 from tests import needs
 from tests.contract import foreign_logs, open_sockets, phase_checks, tiny_project
 from tests.waiting import WORKFLOW_LIMIT
@@ -84,6 +86,8 @@ def test_it_resumes_from_the_step_at_which_it_was_ended(project: Path, ended: li
         assert row["reward_std"] == pytest.approx(statistics.stdev(of_step))
 
     phase_checks.check(project / tiny_project.WORK, rows, ("sampling", "reward", "advantages", "update"))
+    noted = json_lines.read(max((project / tiny_project.WORK / phases.FOLDER).iterdir()))
+    assert [note["step"] for note in noted].count(STEPS) == UPDATES  # a step ends with its last update
 
     native = project / tiny_project.WORK / "native"
     state = native / f"checkpoint-{STEPS * UPDATES}" / "trainer_state.json"

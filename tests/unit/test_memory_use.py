@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from types import SimpleNamespace
 
 import pytest
 
 from frameworks import memory_use
+from tests.waiting import wait_until
 
 SIZE = 200_000_000
 HOLDS = f"block = bytearray({SIZE}); block[::4096] = b'x' * len(block[::4096])\n"
@@ -39,6 +40,21 @@ def test_what_processes_share_counts_once(program: str) -> None:
         assert SIZE < memory_use.host_bytes(pid) < 1.5 * SIZE
 
 
+@pytest.fixture(autouse=True)
+def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_use, "SECONDS", 0.001)
+
+
+def columns_of(*environments: dict[str, str]) -> dict[str, float]:
+    """What a watch has seen of GPUs when it has looked at the host, which is after them."""
+    used: dict[str, float] = {}
+    with closing(SimpleNamespace(close=(watch := memory_use.Watch(environments)).end)):
+        while "host_memory_gb" not in used:
+            used |= wait_until(watch.take)
+    assert used.pop("host_memory_gb") > 0.01
+    return used
+
+
 def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     library = SimpleNamespace(
         NVMLError=RuntimeError,
@@ -50,13 +66,12 @@ def test_gpus_are_those_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
         nvmlDeviceGetUtilizationRates=lambda gpu: SimpleNamespace(gpu=10 * gpu),
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
-    watch = memory_use.Watch({"CUDA_VISIBLE_DEVICES": "3,GPU-5"})
-    watch.end()
-    used = watch.take()
-    assert used["gpu_memory_gb"] == 8.0 and used["gpu_utilisation"] == pytest.approx(0.4)
-    assert watch.take()["host_memory_gb"] > 0.01
-    assert memory_use.visible_gpus({}) == list(range(8))
-    assert memory_use.visible_gpus({"CUDA_VISIBLE_DEVICES": "GPU-unknown"}) == []
+    trainer, server = {"CUDA_VISIBLE_DEVICES": "3,GPU-5"}, {"CUDA_VISIBLE_DEVICES": "1, 3"}
+    assert columns_of(trainer) == {"gpu_memory_gb": 8.0, "gpu_utilisation": pytest.approx(0.4)}
+    assert columns_of(trainer, server) == {"gpu_memory_gb": 9.0, "gpu_utilisation": pytest.approx(0.3)}
+    assert memory_use.visible_gpus([{}]) == memory_use.visible_gpus([trainer, {}]) == list(range(8))
+    assert memory_use.visible_gpus([{"CUDA_VISIBLE_DEVICES": "GPU-unknown"}]) == []
+    assert memory_use.visible_gpus([{"CUDA_VISIBLE_DEVICES": ""}]) == []
 
 
 def test_a_gpu_that_tells_nothing_ends_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +83,7 @@ def test_a_gpu_that_tells_nothing_ends_no_training(monkeypatch: pytest.MonkeyPat
         nvmlDeviceGetMemoryInfo=silent, nvmlDeviceGetUtilizationRates=silent,
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "pynvml", library)
-    watch = memory_use.Watch({"CUDA_VISIBLE_DEVICES": "0"})
-    watch.end()
-    assert watch.take().keys() == {"host_memory_gb"}
+    assert columns_of({"CUDA_VISIBLE_DEVICES": "0"}) == {}
 
 
 def test_a_process_may_have_any_name() -> None:

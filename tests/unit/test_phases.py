@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frameworks import phases
+from tests.waiting import wait_until
 
 TIMERS = {"timing/generation": "sampling", "timing/score": "reward", "timing/rest_of_score": "reward"}
 SECONDS = st.floats(0, 100)
@@ -21,7 +22,7 @@ def note(
     """A start of the trainer at second 100, with its steps and its end at seconds after it."""
     times = iter([100.0, *(100 + seconds for _, seconds in events)])
     monkeypatch.setattr("time.monotonic", lambda: next(times))
-    with closing(phases.Clock(work, start, resumed_from, {})) as clock:
+    with closing(phases.Clock(work, start, resumed_from, [])) as clock:
         for event, _ in events:
             clock.note_end() if event == "end" else clock.note_step(int(event))
 
@@ -31,15 +32,47 @@ def test_a_step_that_is_repeated_counts_as_the_later(monkeypatch: pytest.MonkeyP
     note(monkeypatch, tmp_path, 1, 0, ("1", 10), ("2", 12), ("3", 15))  # killed
     note(monkeypatch, tmp_path, 2, 2, ("3", 7), ("4", 8), ("end", 10.5))
     steps = phases.intervals(tmp_path)
-    assert all(one.used["host_memory_gb"] > 0.01 for one in steps.values())
     read = {step: (one.seconds, one.first, one.end) for step, one in steps.items()}
     assert read == {1: (10, True, 0), 2: (2, False, 0), 3: (7, True, 0), 4: (1, False, 2.5)}
 
 
+def test_a_step_ends_with_the_line_of_its_last_update(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    note(monkeypatch, tmp_path, 1, 0, ("1", 90), ("1", 100), ("1", 110), ("2", 140), ("2", 150), ("end", 155))
+    steps = phases.intervals(tmp_path)
+    assert {step: (one.seconds, one.end) for step, one in steps.items()} == {1: (110, 0), 2: (40, 5)}
+    logged = {"timing/generation": 20.0, "timing/score": 30.0}
+    assert [tuple(row.values()) for row in phases.of_step(TIMERS, logged, 50.0, steps[1]) or []] == [
+        ("start-up", 60.0), ("sampling", 20.0), ("reward", 30.0),
+    ]  # fmt: skip
+
+
+def test_what_was_used_over_all_lines_of_a_step() -> None:
+    step = phases.Interval(30.0, True, {"host_memory_gb": 3.0, "gpu_utilisation": 0.2})
+    step.go_on(10.0, {"host_memory_gb": 2.0, "gpu_memory_gb": 7.0, "gpu_utilisation": 0.6})
+    step.go_on(0.0, {})
+    assert step.used == {"host_memory_gb": 3.0, "gpu_memory_gb": 7.0, "gpu_utilisation": pytest.approx(0.3)}
+
+
 def test_of_several_nodes_one_is_not_the_measure(tmp_path: Path) -> None:
-    with closing(phases.Clock(tmp_path, 1, 0, None)) as clock:
+    with closing(phases.Clock(tmp_path, 1, 0, [])) as clock:
         clock.note_step(1)
     assert phases.intervals(tmp_path)[1].used == {}
+
+
+def test_what_a_trainer_uses_goes_with_its_step(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("frameworks.memory_use.SECONDS", 0.001)
+
+    def seen() -> bool:
+        clock.note_step(1)
+        return phases.intervals(tmp_path)[1].used.get("host_memory_gb", 0.0) > 0.01
+
+    with closing(phases.Clock(tmp_path, 1, 0, [{}])) as clock:
+        wait_until(seen)
+
+
+def test_timers_that_know_more_than_the_framework_s_own_time_of_a_step_are_not_its_start() -> None:
+    rows = phases.of_step(TIMERS, {"timing/generation": 4.0}, 3.0, phases.Interval(10.0, first=True))
+    assert [tuple(row.values()) for row in rows or []] == [("start-up", 6.0), ("sampling", 4.0)]
 
 
 @given(st.lists(st.tuples(SECONDS, SECONDS, SECONDS, SECONDS, st.none() | SECONDS), min_size=1, max_size=5), SECONDS)
