@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -70,6 +71,16 @@ def check_regrading(grader: str | None, extraction: str | None) -> None:
 def protocol_of(run: Evaluated) -> protocols.Protocol:
     """The protocol of a run's evaluation, with what the run overrides."""
     return protocols.load(run.evaluation["protocol"], run.evaluation.get("override"))
+
+
+def benchmarks_as_evaluated(run: Evaluated) -> list[str]:
+    """The benchmarks of a run in order, each with its protocol and what the run overrides of that: equal if alike."""
+    overrides = sorted(run.evaluation.get("override", {}).items())
+    texts = [
+        f"{key} {value if isinstance(value, str) else json.dumps(value, sort_keys=True)}" for key, value in overrides
+    ]
+    protocol = run.evaluation["protocol"] + (f" ({', '.join(texts)})" if texts else "")
+    return sorted(f"{name} by {protocol}" for name in run.evaluation["benchmarks"])
 
 
 def generation_gpus(run: Evaluated) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from contracts.paths import RunFolder
 from contracts.run_file import Run
+from eval.run_settings import benchmarks_as_evaluated
 from frameworks import adapter
 from recipes import runs
 from recipes.run_sets import run_set_name
@@ -66,24 +67,23 @@ def check(names: Sequence[str], scale: str, others: Sequence[str], price: str = 
 
     Raises:
         UserError: a price is of another form, a run's command cannot be rendered, the runs or those of a file are
-            evaluated on other benchmarks, or a file was not written by a benchmark.
+            evaluated otherwise, or a file was not written by a benchmark.
     """
     prices(price)
     loaded = {name: runs.load_run(name, scale) for name in names}
     for run in loaded.values():
         for stage in run.stages:
             adapter.load(run.framework).stated_settings(run, stage)
-    first, *more = ((name, sorted(run.evaluation["benchmarks"])) for name, run in loaded.items())
+    first, *more = ((name, benchmarks_as_evaluated(run)) for name, run in loaded.items())
     for name, benchmarks in more:
         if benchmarks != first[1]:
             raise UserError(
                 f"runs are compared by the time to the same accuracy, but {first[0]} is evaluated on "
-                f"{', '.join(first[1])} and {name} on {', '.join(benchmarks)}: choose runs with the same benchmarks",
+                f"{', '.join(first[1])} and {name} on {', '.join(benchmarks)}: choose runs that are evaluated alike",
                 code="other-benchmark",
             )
     if others:
         from analysis.benchmark import trainings  # only here: pandas takes its time
 
-        protocol = loaded[first[0]].evaluation["protocol"]
         for one in (one for file in others for one in trainings.read(Path(file))):
-            trainings.check_evaluation(one, scale, [f"{benchmark} by {protocol}" for benchmark in first[1]])
+            trainings.check_evaluation(one, scale, first[1])

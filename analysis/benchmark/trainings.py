@@ -18,6 +18,7 @@ from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import validate
 from contracts.seeds import run_id
+from eval.run_settings import benchmarks_as_evaluated
 from frameworks.rollout_log import Batch
 from frameworks.run_settings import prompts_per_step
 from recipes import variants
@@ -48,7 +49,7 @@ class Training:
         commit: of this project.
         packages: versions, by name.
         scale: of the run file.
-        benchmarks: of the accuracy, each with its protocol.
+        benchmarks: of the accuracy, each with its protocol and what the run overrides of that.
         steps: of all stages.
         completions_per_step: prompts times completions of each, the mean over steps.
         response_tokens: mean length of all completions; None where it is not logged.
@@ -173,7 +174,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             path=str(folder.training_log),
         )
     record = provenance.read(folder.stage(1) / "training_log.parquet")
-    scores = tables.read(folder.scores, tables.SCORE, ["step", "benchmark", "protocol", "avg_at_k"]).to_pandas()
+    scores = tables.read(folder.scores, tables.SCORE, ["step", "avg_at_k"]).to_pandas()
     each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
     in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
     past = dict(zip(log["step"], accumulate(sum(row.values()) for row in each), strict=True))
@@ -196,7 +197,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         commit=str(record.get("git_commit") or ""),
         packages=record.get("packages", {}),
         scale=scale,
-        benchmarks=sorted({f"{one.benchmark} by {one.protocol}" for one in scores.itertuples()}),
+        benchmarks=benchmarks_as_evaluated(run),
         steps=len(log),
         completions_per_step=float(completions.mean()),
         response_tokens=float(np.average(lengths[known], weights=completions[known])) if known.any() else None,
@@ -229,11 +230,11 @@ def check_evaluation(one: Training, scale: str, benchmarks: Sequence[str]) -> No
     Args:
         one: the training.
         scale: of the others.
-        benchmarks: of the others, each with its protocol, in order.
+        benchmarks: of the others, as in a Training.
     """
-    if (one.scale, one.benchmarks) != (scale, benchmarks):
+    if (one.scale, sorted(one.benchmarks)) != (scale, sorted(benchmarks)):
         raise UserError(
-            f"the trainings should have the same scale and benchmarks as these ({scale}: {', '.join(benchmarks)}), but "
+            f"the trainings should have the same scale and evaluation as these ({scale}: {', '.join(benchmarks)}), but "
             f"{one.name} has {one.scale}: {', '.join(one.benchmarks)}; evaluate both alike",
             code="other-benchmark",
         )

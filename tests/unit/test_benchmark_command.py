@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from user_errors import refused
 from analysis.benchmark import request, speed_options
 from cli import benchmark as command
 from contracts.run_file import SCALES, framework_names, validate
+from eval.run_settings import benchmarks_as_evaluated
+from recipes.runs import load_run
 from system.errors import ROOT, UserError
 from system.yaml_files import read_yaml
 from tests.forked_command import run_snakemake
@@ -44,12 +47,28 @@ def test_prices_that_are_none_are_refused_before_anything_is_trained(price: str)
 
 def test_runs_that_cannot_be_compared_are_refused_before_they_are_trained() -> None:
     request.check(["openr1/qwen2.5-math-7b", "simplerl/qwen2.5-math-7b"], "demo", [])
-    with refused("other-benchmark"):
-        request.check(["openr1/qwen2.5-math-7b", "logicrl/qwen2.5-7b"], "demo", [])
+    for other, scale in (
+        ("logicrl/qwen2.5-7b", "demo"),  # other benchmarks
+        ("gsm8k/qwen2.5-0.5b-instruct-as-meant", "demo"),  # another prompt, extraction and length
+        ("openr1/deepseek-r1-distill-qwen-7b", "full"),  # another protocol
+    ):
+        with refused("other-benchmark"):
+            request.check(["crosscheck/trl", other], scale, [])
     for run in request.run_names(request.RUNS, "demo"):
         request.check(command.varied([run], "batch.samples_per_prompt=8,16,24", "demo"), "demo", [])
         with refused("batch-does-not-divide"):
             request.check(command.varied([run], "batch.samples_per_prompt=8,4", "demo"), "demo", [])
+        for vary in ("evaluation.override.max_tokens=96,48", "evaluation.protocol=demo,greedy-boxed"):
+            with refused("other-benchmark"):
+                request.check(command.varied([run], vary, "demo"), "demo", [])
+
+
+def test_overrides_are_read_alike_in_any_order() -> None:
+    run = load_run("crosscheck/trl", "small")
+    reverse = {**run.evaluation, "override": dict(reversed(run.evaluation["override"].items()))}
+    named = benchmarks_as_evaluated(replace(run, evaluation=reverse))
+    assert named == benchmarks_as_evaluated(run)
+    assert named[0] == 'word_problems_1 by small (max_tokens 64, prompt calculate, stop ["\\n"])'
 
 
 @pytest.mark.slow

@@ -297,9 +297,13 @@ def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with refused("not-a-benchmark"):
         request.check([RUN], "demo", [str(tmp_path / "deep.json")])
-    trainings.write([one_training], tmp_path / "otherwise.json")
-    with refused("other-benchmark"):
-        request.check([RUN], "demo", [str(tmp_path / "otherwise.json")])
+    trainings.write([one_training], tmp_path / "alike.json")
+    request.check([RUN], "demo", [str(tmp_path / "alike.json")])
+    text = (tmp_path / "alike.json").read_text()
+    for there in ("max_tokens 48", "max_tokens 96, prompt r1-tags"):
+        (tmp_path / "otherwise.json").write_text(text.replace("max_tokens 96", there))
+        with refused("other-benchmark"):
+            request.check([RUN], "demo", [str(tmp_path / "otherwise.json")])
     for file in STORED:
         scale = trainings.read(file)[0].scale
         request.check(request.run_names(request.RUNS, scale), scale, [str(file)])
