@@ -7,10 +7,9 @@ import sys
 from collections.abc import Iterator, Sequence
 
 import click
-import yaml
 
 from analysis.benchmark import request
-from cli import grade, graph
+from cli import graph
 from contracts.paths import ResultsFolder
 from contracts.seeds import run_id
 from recipes.runs import load_run
@@ -32,7 +31,8 @@ SEEDS = "[0, 1, 2]"
 @click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all trainings reach.")
 @click.option(
     "--price", metavar="AMOUNT,NAME=AMOUNT,…",
-    help="For an hour of a GPU here, or of the machine where there is none; for others by a part of their names.",
+    help="For an hour of a GPU here, or of the machine where there is none; for others by a part of the name of their "
+    "GPU, else of their machine. Of names that fit, the longest counts.",
 )  # fmt: skip
 @graph.workflow_options
 def command(
@@ -45,26 +45,25 @@ def command(
     at a time, in a random order, with nothing beside them; what is there already is not made again. Then their
     checkpoints are evaluated, and one page shows all of it, with a benchmark.json for the pages of other machines.
     """
-    settings.setdefault("seeds", SEEDS)
-    configuration = grade.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
-    scale, seeds = configuration["scale"], list(dict.fromkeys(configuration["seeds"]))
+    files = list(dict.fromkeys(others)) or None
+    page_settings = {"with": files, "bare": bare or None, "accuracy": accuracy, "price": price or None}
+    chosen = {"seeds": SEEDS} | settings | graph.configuration(page_settings)
+    configuration = graph.read_configuration(chosen)
+    scale, results = configuration["scale"], ROOT / configuration["results"] / configuration["scale"]
     names = list(dict.fromkeys(varied(request.run_names(runs or request.RUNS, scale), vary, scale)))
-    request.check(names, scale, others, price or "")  # before anything is trained
-    page = {
-        "with": others or None,
-        "bare": bare or None,
-        "accuracy": accuracy,
-        "price": price and yaml.safe_load(price),
-    }
-    chosen = settings | graph.configuration({"reproduce": names, **page})
-    results = ResultsFolder(ROOT / configuration["results"] / scale)
-    files = [
+    page = request.page_folder(results, names, scale)  # checked before anything is trained
+    files_of_others = [ROOT / file for file in configuration.get("with", [])]  # as the workflow reads paths
+    request.check(names, scale, files_of_others, str(configuration.get("price", "")), page)
+    chosen |= graph.configuration({"reproduce": names})
+    timed = [
         graph.target_of(file)
         for name in names
-        for seed in seeds
-        for file in request.timed_files(results.run(run_id(name, seed)), load_run(name, scale), bare)
+        for seed in configuration["seeds"]
+        for file in request.timed_files(
+            ResultsFolder(results).run(run_id(name, seed)), load_run(name, scale), configuration.get("bare", False)
+        )
     ]
-    for status in train_alone([] if "--dry-run" in options else files, chosen, options):
+    for status in train_alone([] if "--dry-run" in options else timed, chosen, options):
         if status:
             sys.exit(status)
     sys.exit(graph.run_target("benchmark", chosen, options))

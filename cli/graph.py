@@ -14,10 +14,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from contracts.run_file import SCALES
+from contracts.run_file import SCALES, validate
 from system.errors import ROOT
 from system.interruptible import run_interruptible
-from system.yaml_files import read_yaml
+from system.yaml_files import read_yaml, read_yaml_text
 
 COMMAND = "CROSSZERO_COMMAND"  # environment variable: what the user typed, for the line that says how to resume
 FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
@@ -132,6 +132,18 @@ def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
     texts = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items() if value is not None}
     # Snakemake strips quotes from both ends, of the name itself if that ends with one; it leaves spaces.
     return {key: f" {text} " if text.startswith('"') else text for key, text in texts.items()}
+
+
+def read_configuration(settings: Mapping[str, str]) -> dict[str, Any]:
+    """The configuration with these keys in place of its own; raises UserError where it would be none.
+
+    Args:
+        settings: YAML by key, see `configuration`.
+    """
+    values = {key: read_yaml_text(text, f"--config {key}") for key, text in settings.items()}
+    whole = read_yaml(ROOT / "config" / "config.yaml") | values
+    validate(whole, "config", "the configuration")
+    return whole
 
 
 def target_of(path: Path) -> str:

@@ -13,8 +13,8 @@ rule benchmark:
         results=RESULTS,
         runs=lambda wildcards: benchmarked_runs(),
         seeds=config["seeds"],
-        output=lambda wildcards: (
-            f"{RESULTS}/benchmark/{request.folder_name(benchmarked_runs(), config['scale'])}"
+        output=lambda wildcards: request.page_folder(
+            Path(RESULTS), benchmarked_runs(), config["scale"]
         ),
         options=command_options(config, "with", "accuracy", "price"),
     shell:

@@ -213,6 +213,7 @@ def benchmarked_results(wildcards):
             config["scale"],
             config.get("with", []),
             str(config.get("price", "")),
+            request.page_folder(Path(RESULTS), benchmarked_runs(), config["scale"]),
         )
     except UserError as error:
         raise refusal(error) from None

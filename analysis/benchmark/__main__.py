@@ -187,9 +187,12 @@ def main() -> None:
     parser.add_argument("--price", default="", help="of an hour of a GPU, or of the machine where there is none")
     parser.add_argument("--output", type=Path, required=True, help="folder for page, tables, figures, benchmark.json")
     arguments = parser.parse_args()
+    if arguments.accuracy is not None and not 0 < arguments.accuracy <= 100:
+        parser.error(f"--accuracy should be above 0 and at most 100, not {arguments.accuracy:g}")
+    request.refuse_own_file(arguments.others, arguments.output)
     own = trainings.read_trainings(arguments.results, arguments.run, arguments.seeds, arguments.scale)
-    trainings.write(own, arguments.output / "benchmark.json")
     every = trainings.put_together(own, *map(trainings.read, arguments.others))
+    trainings.write(own, arguments.output / request.FILE)
     groups = groups_of(every)
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
     prices = hourly(request.prices(arguments.price), groups, own[0].machine)

@@ -15,6 +15,8 @@ from recipes.run_sets import run_set_name
 from system.errors import UserError
 
 RUNS = ("crosscheck",)  # the same run through every framework
+MOST = 1e100  # for an hour: its costs are numbers, too
+FILE = "benchmark.json"  # in the folder of a page: its trainings, for pages of other machines
 
 
 def run_names(named: Sequence[str], scale: str) -> list[str]:
@@ -23,9 +25,9 @@ def run_names(named: Sequence[str], scale: str) -> list[str]:
     return [run for name in named for run in ([k for k in known if k.split("/")[0] == name] or [name])]
 
 
-def folder_name(names: Sequence[str], scale: str) -> str:
-    """What the folder of the page is called."""
-    return run_set_name(names, {}, run_names(RUNS, scale))
+def page_folder(results: Path, names: Sequence[str], scale: str) -> Path:
+    """Where the page is written, in the results of a scale."""
+    return results / "benchmark" / run_set_name(names, {}, run_names(RUNS, scale))
 
 
 def timed_files(folder: RunFolder, run: Run, bare: bool) -> list[Path]:
@@ -34,7 +36,7 @@ def timed_files(folder: RunFolder, run: Run, bare: bool) -> list[Path]:
 
 
 def prices(text: str) -> dict[str, float]:
-    """The amounts of `2.5,H200=4`, by names of machines in lower case; this machine's has none.
+    """The amounts of `2.5,H200=4`, by names of GPUs or machines in lower case; this machine's has none.
 
     Raises:
         UserError: it is of another form, or an amount is not above 0.
@@ -44,19 +46,29 @@ def prices(text: str) -> dict[str, float]:
         name, equals, amount = part.rpartition("=")
         key = name.strip().casefold()
         try:
-            amounts[key] = math.nan if key in amounts or bool(equals) != bool(key) else float(amount)
+            amounts[key] = math.nan if key in amounts or bool(equals) != bool(key) or key[:1] == "-" else float(amount)
         except ValueError:
             amounts[key] = math.nan
-        if not 0 < amounts[key] < math.inf:
+        if not 0 < amounts[key] < MOST:
             raise UserError(
-                "--price should be an amount above 0 for an hour here, and one for each other machine by a part of "
-                f"its name, such as 2.5,H200=4, but has {part!r} in {text}",
+                "--price should be an amount above 0 for an hour here, and one for others by a part of the name of "
+                f"their GPU or machine, such as 2.5,H200=4, but has {part!r} in {text}",
                 code="bad-price",
             )
     return amounts
 
 
-def check(names: Sequence[str], scale: str, others: Sequence[str], price: str = "") -> None:
+def refuse_own_file(others: Sequence[str | Path], page: Path) -> None:
+    """Refuse the file that is written to a page's folder as one to be shown beside: its trainings would be lost."""
+    if any(Path(other).resolve() == (page / FILE).resolve() for other in others):
+        raise UserError(
+            f"--with should name files of other machines, but {page / FILE} is what this page is written to: copy it "
+            "elsewhere, and give the copy",
+            code="own-file",
+        )
+
+
+def check(names: Sequence[str], scale: str, others: Sequence[str], price: str, page: Path) -> None:
     """Refuse settings that do not fit together, and runs and files without a common accuracy.
 
     Args:
@@ -64,12 +76,14 @@ def check(names: Sequence[str], scale: str, others: Sequence[str], price: str = 
         scale: of their values.
         others: files of other machines.
         price: see `prices`.
+        page: folder that the page is written to.
 
     Raises:
         UserError: a price is of another form, a run's command cannot be rendered, the runs or those of a file are
-            evaluated otherwise, or a file was not written by a benchmark.
+            evaluated otherwise, or a file was not written by a benchmark, or will be by this one.
     """
     prices(price)
+    refuse_own_file(others, page)
     loaded = {name: runs.load_run(name, scale) for name in names}
     for run in loaded.values():
         for stage in run.stages:

@@ -296,17 +296,17 @@ def test_phases_of_other_machines_are_those_that_can_be_drawn(tmp_path: Path, on
 def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
     (tmp_path / "deep.json").write_text("[" * 100_000)
     with refused("not-a-benchmark"):
-        request.check([RUN], "demo", [str(tmp_path / "deep.json")])
+        request.check([RUN], "demo", [tmp_path / "deep.json"], "", tmp_path)
     trainings.write([one_training], tmp_path / "alike.json")
-    request.check([RUN], "demo", [str(tmp_path / "alike.json")])
+    request.check([RUN], "demo", [tmp_path / "alike.json"], "", tmp_path)
     text = (tmp_path / "alike.json").read_text()
     for there in ("max_tokens 48", "max_tokens 96, prompt r1-tags"):
         (tmp_path / "otherwise.json").write_text(text.replace("max_tokens 96", there))
         with refused("other-benchmark"):
-            request.check([RUN], "demo", [str(tmp_path / "otherwise.json")])
+            request.check([RUN], "demo", [tmp_path / "otherwise.json"], "", tmp_path)
     for file in STORED:
         scale = trainings.read(file)[0].scale
-        request.check(request.run_names(request.RUNS, scale), scale, [str(file)])
+        request.check(request.run_names(request.RUNS, scale), scale, [file], "", tmp_path)
 
 
 @pytest.mark.slow
