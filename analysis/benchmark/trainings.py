@@ -60,10 +60,10 @@ class Training:
             until the first step begins.
         host_memory_gb: peak of the training's processes; None where it was not looked at.
         gpu_memory_gb: peak of all its GPUs together; None without a GPU.
-        gpu_utilisation: mean share of busy time; None without a GPU.
+        gpu_utilisation: share of busy time in that of the steps where it is known; None without a GPU.
         parts: seconds by part with CrossZero and by the framework's own command; see bare_command.py.
         resumed: whether a stage started up more than once.
-        padding_share: of what the updates compute, the mean over steps; None where it was not counted.
+        padding_share: of what the updates compute; None where it was not counted.
     """
 
     run: str
@@ -177,7 +177,8 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     scores = tables.read(folder.scores, tables.SCORE, ["step", "avg_at_k"]).to_pandas()
     each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
     in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
-    past = dict(zip(log["step"], accumulate(sum(row.values()) for row in each), strict=True))
+    seconds = pd.Series([sum(row.values()) for row in each], index=log.index)
+    past = dict(zip(log["step"], accumulate(seconds), strict=True))
     ends = {step: row.get("end", 0.0) for step, row in zip(log["step"], each, strict=True)}
     by_stage = {stage.number: prompts_per_step(run, stage) * stage.batch["samples_per_prompt"] for stage in run.stages}
     completions, lengths = log["stage"].map(by_stage), log["response_length_mean"]
@@ -207,15 +208,23 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             (int(step), float(past[step] - ends[step]) if step else each[0].get("start-up", 0.0), float(accuracy))
             for step, accuracy in scores.groupby("step")["avg_at_k"].mean().items()
         ],
-        **{column: _known(log[column], "max") for column in ("host_memory_gb", "gpu_memory_gb")},
+        host_memory_gb=_peak(log["host_memory_gb"]),
+        gpu_memory_gb=_peak(log["gpu_memory_gb"]),
+        gpu_utilisation=_average(log["gpu_utilisation"], seconds),
         parts=bare_command.seconds_by_part(folder, len(run.stages)),
         resumed=any(phases.starts(stage) > 1 for _, stage in log.groupby("stage")),
-        **{column: _known(log[column], "mean") for column in ("gpu_utilisation", "padding_share")},
+        padding_share=_average(log["padding_share"], log["trained_tokens"] / (1 - log["padding_share"])),  # positions
     )
 
 
-def _known(column: pd.Series, what: str) -> float | None:
-    return None if column.isna().all() else float(column.agg(what))
+def _peak(column: pd.Series) -> float | None:
+    return None if column.isna().all() else float(column.max())
+
+
+def _average(shares: pd.Series, weights: pd.Series) -> float | None:
+    """Of the steps where both are known; None if none are."""
+    known = shares.notna() & np.isfinite(weights)
+    return float(np.average(shares[known], weights=weights[known])) if weights[known].sum() > 0 else None
 
 
 def write(trainings: Sequence[Training], file: Path) -> None:

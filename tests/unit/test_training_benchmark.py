@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import sampled_from
@@ -22,7 +23,7 @@ from analysis.benchmark.groups import common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
 from analysis.measures import phases
 from cli import benchmark as command
-from contracts import provenance
+from contracts import provenance, tables
 from contracts.paths import ResultsFolder
 from contracts.run_file import framework_names
 from contracts.seeds import run_id
@@ -307,6 +308,22 @@ def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training:
     for file in STORED:
         scale = trainings.read(file)[0].scale
         request.check(request.run_names(request.RUNS, scale), scale, [file], "", tmp_path)
+
+
+def test_shares_are_weighted_by_what_they_are_of(tmp_path: Path) -> None:
+    store(tmp_path, RUN, 0)
+    log = ResultsFolder(tmp_path).run(run_id(RUN, 0)).training_log
+    rows = tables.read(log, tables.TRAINING_LOG).to_pylist()
+    for row, busy, tokens, padding in zip(
+        rows, (0.2, None, 0.8, 0.5), (100.0, 100.0, None, 0.0), (0.5, 0.0, None, 1.0), strict=True
+    ):
+        row |= {"gpu_utilisation": busy, "trained_tokens": tokens, "padding_share": padding}
+    rows[3]["host_memory_gb"] = None
+    tables.write(pa.Table.from_pylist(rows, tables.TRAINING_LOG), tables.TRAINING_LOG, log)
+    provenance.write(log)
+    one = read(tmp_path)
+    assert one.gpu_utilisation == pytest.approx((0.2 * 30 + 0.8 * 10 + 0.5 * 15) / 55)  # with start-up and end
+    assert one.padding_share == pytest.approx(100 / 300) and one.host_memory_gb == 5.0
 
 
 @pytest.mark.slow
