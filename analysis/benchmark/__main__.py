@@ -14,6 +14,7 @@ import pandas as pd
 from analysis.benchmark import figures, own_speed, request, speed_options, trainings
 from analysis.benchmark.bare_command import WHOLE
 from analysis.benchmark.groups import Group, common_accuracy, groups_of
+from analysis.benchmark.trainings import Training
 from analysis.pages import page, table_texts
 from analysis.pages.table_texts import Table, interval_columns, interval_text, points
 from analysis.statistics import mean_intervals
@@ -26,20 +27,28 @@ from system.errors import run_command
 UNKNOWN = "–"
 
 
-def hourly(amounts: Mapping[str, float], groups: Sequence[Group], here: str) -> dict[str, float]:
+def hourly(amounts: Mapping[str, float], groups: Sequence[Group], own: Sequence[Training]) -> dict[str, float]:
     """By group, the price of an hour where it is known.
+
+    That without a name is for machines and GPUs as here. Else a name that is in a GPU's counts before one that is in
+    the machine's, and of several the longest.
 
     Args:
         amounts: see request.prices.
         groups: to be paid for.
-        here: this machine.
+        own: the trainings made here.
     """
-    prices = {}
+    here, prices = {(one.machine, frozenset(one.gpus)) for one in own}, dict[str, float]()
+    longest_first = sorted(filter(None, amounts), key=len, reverse=True)
     for group in groups:
         one = group.trainings[0]
-        named = [amount for name, amount in amounts.items() if name and name in one.kind_of_hardware.casefold()]
-        if amount := next(iter(named), amounts.get("") if one.machine == here else None):
-            prices[group.name] = amount
+        names = [
+            name for text in (" ".join(one.gpus), one.machine) for name in longest_first if name in text.casefold()
+        ]
+        if "" in amounts and (one.machine, frozenset(one.gpus)) in here:
+            names = [""]
+        if names:
+            prices[group.name] = amounts[names[0]]
     return prices
 
 
@@ -61,15 +70,18 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
             ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
             ("start_up_seconds", "start-up (s)", group.start_up, "{:.1f}".format),
             ("seconds_of_step", "a step (s)", group.seconds_of_step, "{:.2f}".format),
-            ("sampled_tokens_per_second_of_sampling", "tokens/s, sampling", group.rate("sampling"), "{:,.0f}".format),
-            ("sampled_tokens_per_second_of_update", "tokens/s, update", group.rate("update"), "{:,.0f}".format),
+            *(
+                (f"sampled_tokens_per_second_of_{column}", f"tokens/s, {kind}", group.rate(kind), "{:,.0f}".format)
+                for kind in ("sampling", "log-probabilities", "update")
+                for column in [kind.replace("-", "_")]
+            ),
             ("padding_share", "padding (%)", group.mean_of("padding_share"), _percent),
             ("host_memory_gb", "memory (GB)", group.mean_of("host_memory_gb"), "{:.1f}".format),
             ("gpu_memory_gb", "GPU memory (GB)", group.mean_of("gpu_memory_gb"), "{:.1f}".format),
             ("gpu_utilisation", "GPU busy (%)", group.mean_of("gpu_utilisation"), _percent),
             ("cost_to_accuracy", f"cost to {target}", paid, _money),
         ]
-        row = {"run": group.name, "seeds": len(group.trainings), "seconds": whole}
+        row = {"run": group.name, "seeds": len(group.trainings), "seconds": whole, "accuracy": accuracy, "price": price}
         rows.append(row | interval_columns({column: estimate for column, _, estimate, _ in cells}))
         text = {"run": group.name, "seeds": f"{len(group.trainings)}", "whole (min)": f"{whole / 60:.1f}"}
         texts.append(text | {header: _text(estimate, form) for _, header, estimate, form in cells})
@@ -97,10 +109,16 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     reached = {group.name: estimate for group in groups if (estimate := group.seconds_to(accuracy))}
     begun = [group.name for group in groups if group.begins_with(accuracy)]
     missed = [group.name for group in groups if group.name not in {*reached, *begun}]
-    resumed = [f"{group.name}, seed {one.seed}" for group in groups for one in group.trainings if one.resumed]
+    each = [(f"{group.name}, seed {one.seed}", one) for group in groups for one in group.trainings]
+    resumed = [name for name, one in each if one.resumed]
+    stopped = [f"{name} (step {one.steps}: {one.stop_reason})" for name, one in each if one.stop_reason]
     text = _comparison(reached, target) if reached else []
-    if missed:
+    if len(stopped) == len(each):
+        text.append("No training has an accuracy: all were stopped at a sign of collapse.")
+    elif missed:
         text.append(f"Not all seeds reach {target}: {'; '.join(missed)}.")
+    if stopped:
+        text.append(f"Stopped at a sign of collapse, and not evaluated: {'; '.join(stopped)}.")
     if begun:
         text.append(f"The base model has {target} already: {'; '.join(begun)}. Choose a higher --accuracy.")
     if resumed:
@@ -195,7 +213,7 @@ def main() -> None:
     trainings.write(own, arguments.output / request.FILE)
     groups = groups_of(every)
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
-    prices = hourly(request.prices(arguments.price), groups, own[0].machine)
+    prices = hourly(request.prices(arguments.price), groups, own)
     table, sentences = costs_table(groups, accuracy, prices), summary_sentences(groups, accuracy)
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)

@@ -19,10 +19,9 @@ ROW, BORDER = 0.3, 1.1  # inches
 def plot(groups: Sequence[Group], accuracy: float, folder: Path) -> dict[str, str]:
     """All figures as SVG by name, which are written to the folder, too."""
     figure_style.set_style()
-    figures = {
-        "accuracy_by_time": plot_accuracy_by_time(groups, accuracy, folder),
-        "step_by_phase": plot_step_by_phase(groups, folder),
-    }
+    figures = {"step_by_phase": plot_step_by_phase(groups, folder)}
+    if any(training.curve for group in groups for training in group.trainings):
+        figures["accuracy_by_time"] = plot_accuracy_by_time(groups, accuracy, folder)
     if alike := varied_alike(groups):
         figures["growth"] = plot_growth(alike, folder)
     return figures
@@ -85,7 +84,9 @@ def plot_growth(groups: Sequence[Group], folder: Path) -> str:
     styles = figure_style.run_styles(list(lines))
     figure, panels = figure_style.panels(2, 2, 2.6, xlabel=groups[0].varied_key)
     values = [group.varied_value for group in groups]
-    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    numeric = all(
+        isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e100 for value in values
+    )  # what is larger cannot be drawn
     names = list(dict.fromkeys(map(str, values)))  # of positions, where values are no numbers
 
     def position(group: Group) -> float:

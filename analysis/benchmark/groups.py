@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 
 from analysis.benchmark.bare_command import WHOLE
-from analysis.benchmark.trainings import ONCE, Training
+from analysis.benchmark.trainings import NEARLY, ONCE, Training
 from analysis.statistics import mean_intervals
 from eval.statistics import Estimate
+
+SHARES = ("gpu_utilisation", "padding_share")  # attributes of a training that are at most 1
+NUMBER_OF_GPUS = {"hardware.gpus", "hardware.nodes"}  # keys of run files that change it
 
 
 @dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Group:
 
     Attributes:
         name: the run, what was varied, and the machine where there are more of them.
-        line: the same without what was varied, and without the number of GPUs.
+        line: the same without what was varied, be it the number of GPUs.
         trainings: one for each seed.
     """
 
@@ -60,7 +63,7 @@ class Group:
 
     def mean_of(self, attribute: str) -> Estimate | None:
         """The mean of an attribute of the trainings; None if it is not known of all."""
-        return _of_known([getattr(one, attribute) for one in self.trainings])
+        return _of_known([getattr(one, attribute) for one in self.trainings], 1.0 if attribute in SHARES else math.inf)
 
     def rate(self, kind: str) -> Estimate | None:
         """Sampled tokens for each second of the phases of a kind."""
@@ -85,28 +88,36 @@ class Group:
         return max(1, len(self.trainings[0].gpus))
 
 
-def _mean(values: Sequence[float]) -> Estimate:
-    """The mean of amounts, none of which can be below 0: neither can its interval."""
+def _mean(values: Sequence[float], most: float = math.inf) -> Estimate:
+    """The mean of amounts, none of which can be below 0 or above `most`: neither can its interval."""
     mean = mean_intervals.mean(values)
-    return mean if math.isinf(mean.low) else mean._replace(low=max(0.0, mean.low))
+    return mean if math.isinf(mean.low) else Estimate(mean.value, max(0.0, mean.low), min(most, mean.high))
 
 
-def _of_known(values: Sequence[float | None]) -> Estimate | None:
+def _of_known(values: Sequence[float | None], most: float = math.inf) -> Estimate | None:
     known = [value for value in values if value is not None]
-    return _mean(known) if len(known) == len(values) else None
+    return _mean(known, most) if len(known) == len(values) else None
 
 
 def groups_of(trainings: Sequence[Training]) -> list[Group]:
     """Groups in the order of their first trainings; named after the machine, too, where there are several."""
-    machines, kinds = ({getattr(one, key) for one in trainings} for key in ("hardware", "kind_of_hardware"))
+    machines, of_lines = {one.hardware for one in trainings}, {_hardware_of_line(one) for one in trainings}
     members: dict[tuple[str, str], list[Training]] = {}
     for one in trainings:
         name = one.name + (f", on {one.hardware}" if len(machines) > 1 else "")
-        line = one.run + (f", on {one.kind_of_hardware}" if len(kinds) > 1 else "")
+        line = one.run + (f", on {_hardware_of_line(one)}" if len(of_lines) > 1 else "")
         members.setdefault((name, line), []).append(one)
     return [Group(name, line, tuple(own)) for (name, line), own in members.items()]
 
 
+def _hardware_of_line(one: Training) -> str:
+    return one.kind_of_hardware if NUMBER_OF_GPUS & one.varied.keys() else one.hardware
+
+
 def common_accuracy(trainings: Sequence[Training]) -> float:
-    """The highest accuracy that every training reaches at a checkpoint after its first step."""
-    return min(max(value for step, _, value in one.curve if step) for one in trainings)
+    """The highest accuracy that every training which was not stopped reaches at a checkpoint after its first step.
+
+    Rounded down to a tenth of a percent, as readers see it, so that `--accuracy` can ask for it again; 0 without any.
+    """
+    highest = (max(value for step, _, value in one.curve if step) for one in trainings if len(one.curve) > 1)
+    return math.floor(1000 * (min(highest, default=0.0) + NEARLY)) / 10 / 100

@@ -65,11 +65,12 @@ def interval_text(estimate: Estimate, form: Callable[[float], str]) -> str:
 
 
 def interval_columns(estimates: Mapping[str, Estimate | None]) -> dict[str, float]:
-    """Columns of data for estimates: each one's value, low and high."""
+    """Columns of data for estimates: each one's value, low and high; limits that there are none of stay empty."""
     columns: dict[str, float] = {}
     for name, part in estimates.items():
         if part:
-            columns |= {name: part.value, f"{name}_low": part.low, f"{name}_high": part.high}
+            low, high = (limit if math.isfinite(limit) else math.nan for limit in (part.low, part.high))
+            columns |= {name: part.value, f"{name}_low": low, f"{name}_high": high}
     return columns
 
 

@@ -129,22 +129,40 @@ def test_a_second_measurement_on_such_a_machine_is_a_group_of_its_own(tmp_path: 
     again = [slower, replace(slower, seed=1)]
     together = trainings.put_together([one], [one, replace(one, seed=1)], again)
     assert [len(group.trainings) for group in groups_of(together)] == [2, 2]
-    assert together[2:] == [replace(each, machine=f"{each.machine}, measurement 3") for each in again]
+    assert together[2:] == [replace(each, measurement=3) for each in again]
+    assert groups_of(together)[1].name.endswith(", measurement 3")
     elsewhere = replace(slower, machine="another")
     assert trainings.put_together([one], [slower, elsewhere])[2] == elsewhere
+    assert len(trainings.put_together([one], again, again, [replace(each, padding_share=None) for each in again])) == 3
+    later = replace(one, parts={WHOLE: [90.0, 80.0]}, padding_share=0.4, host_memory_gb=None)
+    assert trainings.put_together([later], [one]) == [later]  # its own record, which has more
 
 
 @pytest.mark.parametrize(
-    "price, here, there",
-    [("2.5", 2.5, None), ("4,H200=7", 4.0, 7.0), ("h200=7,EPYC=.5", 0.5, 7.0), ("X=1", None, None)],
+    "price, here, slower, beside, there",
+    [
+        ("2.5", 2.5, 2.5, None, None),
+        ("4,H200=7", 4.0, 4.0, 7.0, 7.0),
+        ("h200=7,EPYC=.5", 0.5, 0.5, 7.0, 7.0),
+        ("EPYC=.5,h200=7", 0.5, 0.5, 7.0, 7.0),  # a GPU's name before its machine's
+        ("1,EPYC=.5", 1.0, 1.0, 0.5, None),  # here no name counts
+        ("H200=7,NVIDIA H200=8", None, None, 8.0, 8.0),  # the longest
+        ("X=1", None, None, None, None),
+    ],
 )
 def test_each_machine_has_its_price(
-    one_training: Training, price: str, here: float | None, there: float | None
+    one_training: Training,
+    price: str,
+    here: float | None,
+    slower: float | None,
+    beside: float | None,
+    there: float | None,
 ) -> None:
     one = replace(one_training, machine="2 cores of AMD EPYC, 8 GB")
-    groups = groups_of([one, replace(one, machine="64 cores", gpus=["NVIDIA H200"])])
-    prices = program.hourly(request.prices(price), groups, one.machine)
-    assert [prices.get(group.name) for group in groups] == [here, there]
+    again, gpu = replace(one, curve=[(0, 0.0, 0.1), (4, 99.0, 0.7)]), replace(one, gpus=["NVIDIA H200"])
+    groups = groups_of(trainings.put_together([one], [again], [gpu], [replace(gpu, machine="64 cores")]))
+    prices = program.hourly(request.prices(price), groups, [one])
+    assert [prices.get(group.name) for group in groups] == [here, slower, beside, there]
 
 
 @pytest.mark.slow
@@ -170,6 +188,8 @@ def test_the_page_with_another_machine_s_numbers(
     assert len(costs) == 3 and costs["seeds"].to_list() == [2, 2, 1]
     here, there = costs.index[0], costs.index[2]
     assert "H100" in there and "prompt" not in there and "samples_per_prompt 8" in here
+    assert math.isnan(costs.loc[there, "start_up_seconds_high"]) and costs.loc[there, "price"] == 36
+    assert set(costs["accuracy"]) == {0.7}
     assert costs.loc[there, "cost_to_accuracy"] == pytest.approx(36 * 2 * 60 / 3600)
     assert math.isnan(costs.loc[here, "cost_to_accuracy"])
     assert {"accuracy_by_time.svg", "step_by_phase.svg", "growth.svg", "index.html"} <= {f.name for f in page.iterdir()}
@@ -218,8 +238,11 @@ def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
             trainings.read(file)
     store(tmp_path, RUN, 1)
     one = read(tmp_path, seed=1)
-    with refused("other-benchmark"):
-        trainings.put_together([one], [replace(one, scale="small")])
+    for key, value in (("scale", "small"), ("benchmarks", ["arithmetic_words by demo (max_tokens 48)"])):
+        with refused("other-benchmark"):
+            trainings.put_together([one], [replace(one, **{key: value})])
+    reverse = replace(one, machine="another", benchmarks=one.benchmarks[::-1])
+    assert len(trainings.put_together([one], [reverse])) == 2
     assert trainings.put_together([one], [one, replace(one, seed=2)]) == [one, replace(one, seed=2)]
     for vary in ("steps", "steps=", "steps=1,,2"):
         with refused("bad-variation"):
@@ -239,7 +262,14 @@ ODD = (
     {"update": -1.0},
     {"brewing": []},
     [(0, 1.0)],
-    "a\x1b\ud800",
+    "a\x1b\ud800\nb",
+    10**400,
+    {"whole": [0.0, 2.0]},
+    {"update": [1.0, 2.0]},
+    [(0, 1.0, 0.1)],
+    [(0, 1.0, 0.1), (3, 9.0, 0.2), (2, 10.0, 0.3)],
+    [(0, 1.0, 0.1), (2, 9.0, 0.2), (3, 8.0, 0.3)],
+    [(0, 1.0, 0.1), (99, 9.0, 0.2)],
 )
 
 
@@ -260,7 +290,9 @@ def test_any_value_of_another_machine_s_file_is_shown_or_refused(
     except UserError as error:
         assert error.code == "not-a-benchmark"
         return
-    assert "nan" not in str(program.costs_table([group], common_accuracy([theirs]), {group.name: 1.0}).display)
+    texts = str(program.costs_table([group], common_accuracy([theirs]), {group.name: 1.0}).display.to_dict())
+    assert "nan" not in texts and "inf" not in texts
+    assert "nan" not in str(program.share_table([group]).display) and group.name.isprintable()
     assert "\x1b" not in group.name + str(program.versions_table([group]))
 
 
@@ -310,6 +342,128 @@ def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training:
         request.check(request.run_names(request.RUNS, scale), scale, [file], "", tmp_path)
 
 
+def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, one_training: Training) -> None:
+    file, two = tmp_path / "theirs.json", [one_training, replace(one_training, seed=1)]
+    for code, rows in (
+        ("unequal-seeds", [two[0], replace(two[1], model="other")]),
+        ("repeated-seed", [*two, two[0]]),
+        ("repeated-seed", [*two, replace(two[0], curve=[(0, 1.0, 0.1), (4, 99.0, 0.7)])]),
+        ("not-a-benchmark", [*two, replace(two[0], run="a/b", steps=5)]),
+        ("not-a-benchmark", [*two, replace(two[0], run="a/b", phases={"sampling": 1e-300, "rest": 1.0})]),
+        ("not-a-benchmark", [*two, replace(two[0], run="a/b", varied={"a": 10**400})]),
+        ("not-a-benchmark", [*two, replace(two[0], run="a/b", stop_reason="collapse")]),
+        ("not-a-benchmark", [*two, replace(two[0], run="a/b", gpu_utilisation=50.0)]),
+    ):
+        trainings.write(rows, file)
+        with refused(code):
+            trainings.read(file)
+    trainings.write(two, file)
+    file.write_text(file.read_text().replace('"varied": {}', '"varied": {"a": 1e400}'))
+    with refused("not-a-benchmark"):
+        trainings.read(file)
+
+
+def test_equal_settings_may_be_written_otherwise(one_training: Training) -> None:
+    one = replace(one_training, packages={"torch": "2", "trl": "1"}, completions_per_step=128)
+    same = replace(one, seed=1, packages={"trl": "1", "torch": "2"}, completions_per_step=128.0)
+    (group,) = groups_of(trainings.put_together([one], [same]))
+    assert len(group.trainings) == 2
+    with refused("repeated-seed"):
+        trainings.put_together([one, same, one])
+
+
+def test_what_was_varied_is_told_apart(one_training: Training) -> None:
+    settings: list[dict[str, object]] = [
+        {}, {"rollout.temperature": 1}, {"evaluation.override.temperature": 1}, {"rollout.temperature": "1"},
+        {"rollout.temperature": 1, "steps": 2}, {"model": "true"}, {"model": True}, {"model": "tiny"},
+    ]  # fmt: skip
+    names = [group.name for group in groups_of([replace(one_training, varied=each) for each in settings])]
+    assert len(names) == len(set(names)) == len(settings) and names[-1] == f"{RUN}, model tiny"
+    either = [{"a.b": 1, "c": 2}, {"c": 2, "a.b": 1}]
+    assert len(groups_of([replace(one_training, varied=each) for each in either])) == 1
+
+
+def test_shares_end_at_one_hundred_percent(one_training: Training) -> None:
+    for values in ([0.99, 0.8, 0.97], [0.0, 0.05, 0.3], [1.0, 1.0]):
+        rows = [replace(one_training, seed=n, gpu_utilisation=x, padding_share=x) for n, x in enumerate(values)]
+        (group,) = groups_of(rows)
+        for share in (group.mean_of("gpu_utilisation"), group.mean_of("padding_share")):
+            assert share and 0 <= share.low <= share.value <= share.high <= 1
+    assert group.mean_of("host_memory_gb") == Estimate(6.0, 6.0, 6.0)
+
+
+@pytest.mark.parametrize("highest, target", [(0.7873, "78.7"), (0.285, "28.5"), (0.1 + 0.2, "30.0"), (0.0004, "0.0")])
+def test_the_common_accuracy_can_be_asked_for_as_it_is_shown(
+    one_training: Training, highest: float, target: str
+) -> None:
+    one = replace(one_training, curve=[(0, 0.0, 0.0), (2, 9.0, highest / 2), (4, 20.0, highest)])
+    accuracy = common_accuracy([one])
+    assert accuracy == float(target) / 100 and f"{100 * accuracy:.1f}" == target
+    assert (one.seconds_to(accuracy) is None) == (accuracy == 0)
+
+
+def test_every_tenth_of_a_percent_is_reached_by_what_has_it(one_training: Training) -> None:
+    for tenths in range(1, 1001):
+        one = replace(one_training, curve=[(0, 0.0, 0.0), (4, 20.0, tenths / 1000)])
+        assert common_accuracy([one]) == float(f"{tenths / 10:.1f}") / 100
+        assert one.seconds_to(common_accuracy([one])) == pytest.approx(20)
+
+
+@pytest.mark.slow
+def test_a_training_that_was_stopped_is_shown_without_accuracy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results, page = tmp_path / "demo", tmp_path / "page"
+    for seed in (0, 1):
+        store(results, RUN, seed)
+        store(results, "crosscheck/verl", seed)
+    arguments = ["benchmark", "--seeds", "0", "1", "--results", str(results), "--output", str(page), "--run"]
+
+    def make_page(*runs: str) -> str:
+        monkeypatch.setattr(sys, "argv", [*arguments, *runs])
+        program.main()
+        return capsys.readouterr().out
+
+    scores = ResultsFolder(results).run(run_id(RUN, 1)).scores
+    tables.write(tables.SCORE.empty_table(), tables.SCORE, scores)
+    provenance.write(scores, ended="entropy fell to 0")
+    one = read(results, seed=1)
+    assert not one.curve and one.start_up == 20 and one.seconds == 65 and one.seconds_to(0.3) is None
+    stopped = replace(one, steps=3, completions_per_step=1.0)  # as one of another stage may have had
+    assert len(groups_of(trainings.put_together([stopped, read(results)]))) == 1
+    text = make_page(RUN, "crosscheck/verl")
+    assert f"Not all seeds reach 70.0 %: {RUN}." in text and "seed 1 (step 4: entropy fell to 0)" in text
+    assert trainings.read(page / request.FILE)[1] == one
+    scores = ResultsFolder(results).run(run_id(RUN, 0)).scores
+    tables.write(tables.SCORE.empty_table(), tables.SCORE, scores)
+    provenance.write(scores, ended="entropy fell to 0")
+    text = make_page(RUN)
+    assert "No training has an accuracy" in text and "65" not in text and "1.1" in text  # minutes of the whole
+
+
+def test_no_measurement_is_lost_by_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store(tmp_path, RUN, 0)
+    page = tmp_path / "page"
+    trainings.write([replace(read(tmp_path), seed=7)], page / request.FILE)
+    before = (page / request.FILE).read_bytes()
+    (tmp_path / "broken.json").write_text("{")
+    arguments = ["benchmark", "--run", RUN, "--results", str(tmp_path), "--output", str(page), "--seeds", "0"]
+    for more, code in (
+        (["--with", str(page / request.FILE)], "own-file"),
+        (["--with", str(page / ".." / "page" / request.FILE)], "own-file"),
+        (["--with", str(tmp_path / "broken.json")], "not-a-benchmark"),
+        (["0"], "repeated-seed"),
+    ):
+        monkeypatch.setattr(sys, "argv", [*arguments, *more])
+        with refused(code):
+            program.main()
+    for accuracy in ("nan", "-5", "inf", "0", "101"):
+        monkeypatch.setattr(sys, "argv", [*arguments, f"--accuracy={accuracy}"])
+        with pytest.raises(SystemExit):
+            program.main()
+    assert (page / request.FILE).read_bytes() == before
+
+
 def test_shares_are_weighted_by_what_they_are_of(tmp_path: Path) -> None:
     store(tmp_path, RUN, 0)
     log = ResultsFolder(tmp_path).run(run_id(RUN, 0)).training_log
@@ -334,6 +488,8 @@ def test_growth_is_of_one_setting_whatever_else_is_shown(tmp_path: Path, one_tra
     alike = figures.varied_alike(groups_of([*by_gpus, *rest]))
     assert [group.varied_value for group in alike] == [1, 2, 4] and len({group.line for group in alike}) == 1
     assert figures.varied_alike(groups_of(rest)) == []
+    other = [replace(one, varied={"batch.samples_per_prompt": n}, gpus=["H100"] * m) for m in (1, 4) for n in (8, 16)]
+    assert len({group.line for group in groups_of(other)}) == 2  # not one through both numbers of GPUs
     schedules = [replace(one, varied={"optimizer.schedule": name}) for name in ("constant", "cosine", "linear")]
     theirs = [replace(each, machine="another") for each in schedules[::-1]]
     drawn = figures.plot_growth(groups_of([*schedules, *theirs]), tmp_path)
