@@ -119,5 +119,5 @@ def common_accuracy(trainings: Sequence[Training]) -> float:
 
     Rounded down to a tenth of a percent, as readers see it, so that `--accuracy` can ask for it again; 0 without any.
     """
-    highest = (max(value for step, _, value in one.curve if step) for one in trainings if len(one.curve) > 1)
+    highest = (max(value for step, _, value in one.curve if step) for one in trainings if one.curve)
     return math.floor(1000 * (min(highest, default=0.0) + NEARLY)) / 10 / 100

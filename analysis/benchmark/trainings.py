@@ -16,7 +16,7 @@ from analysis.benchmark import bare_command
 from analysis.measures import phases
 from contracts import ended_training, provenance, tables
 from contracts.paths import ResultsFolder
-from contracts.run_file import validate
+from contracts.run_file import Run, validate
 from contracts.seeds import run_id
 from eval.run_settings import benchmarks_as_evaluated
 from frameworks.rollout_log import Batch
@@ -188,7 +188,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         keys: whose values are to be told.
 
     Raises:
-        UserError: a result is missing, or its log has no phases.
+        UserError: a result is missing, its log has no phases, or its scores are not those of its checkpoints.
     """
     folder = ResultsFolder(results).run(run_id(name, seed))
     run = load_run(name, scale)
@@ -202,8 +202,10 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
             path=str(folder.training_log),
         )
     record = provenance.read(folder.stage(1) / "training_log.parquet")
-    scores = tables.read(folder.scores, tables.SCORE, ["step", "avg_at_k"]).to_pandas()
+    scores = tables.read(folder.scores, tables.SCORE, ["step", "benchmark", "protocol", "avg_at_k"]).to_pandas()
     stop_reason = ended_training.reason(folder.scores)
+    if not stop_reason:
+        _check_scores(scores.dropna(subset="avg_at_k"), folder.scores, run, set(log["step"]))
     each = [{phase["name"]: phase["seconds"] for phase in row} for row in log["phases"]]
     in_steps = [sum(seconds for name, seconds in row.items() if name not in ONCE) for row in each]
     seconds = pd.Series([sum(row.values()) for row in each], index=log.index)
@@ -245,6 +247,20 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         padding_share=_average(log["padding_share"], log["trained_tokens"] / (1 - log["padding_share"])),  # positions
         stop_reason=stop_reason,
     )
+
+
+def _check_scores(scores: pd.DataFrame, file: Path, run: Run, steps: set[int]) -> None:
+    """Raise UserError unless scores are of the base model and checkpoints at some of these steps, on all benchmarks."""
+    rows = set(scores[["step", "benchmark", "protocol"]].itertuples(index=False, name=None))
+    evaluated, protocol = {step for step, _, _ in rows}, run.evaluation["protocol"]
+    expected = {(step, name, protocol) for step in evaluated for name in run.evaluation["benchmarks"]}
+    if rows != expected or not {0} < evaluated <= {0, *steps}:
+        raise UserError(
+            f"{file} should have scores of the base model and of checkpoints up to step {max(steps)}, all on "
+            f"{', '.join(run.evaluation['benchmarks'])} by {protocol}, but has not: delete it, and evaluate again",
+            code="other-scores",
+            path=str(file),
+        )
 
 
 def _peak(column: pd.Series) -> float | None:

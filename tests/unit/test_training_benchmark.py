@@ -47,7 +47,15 @@ def test_what_a_training_cost_and_reached(tmp_path: Path) -> None:
 
 
 def test_each_stage_has_its_own_batch_start_and_end(tmp_path: Path) -> None:
-    store(tmp_path, "deepscaler/deepseek-r1-distill-qwen-1.5b", 0, starts=(1, 3), ends=(2, 4), stages=(1, 1, 2, 3))
+    store(
+        tmp_path,
+        "deepscaler/deepseek-r1-distill-qwen-1.5b",
+        0,
+        starts=(1, 3),
+        ends=(2, 4),
+        stages=(1, 1, 2, 3),
+        scale="full",
+    )
     one = read(tmp_path, "deepscaler/deepseek-r1-distill-qwen-1.5b", scale="full")
     sizes = [
         stage.batch["prompts_per_step"] * stage.batch["samples_per_prompt"]
@@ -80,7 +88,7 @@ def test_runs_that_do_not_state_the_prompts_of_a_step(tmp_path: Path, run: str) 
 
 @pytest.mark.parametrize(("recorded", "used"), [({}, 16), ({"gpus": 1}, 1)])
 def test_gpus_are_those_of_all_nodes_or_those_recorded(tmp_path: Path, recorded: dict[str, int], used: int) -> None:
-    store(tmp_path, "openr1/qwen2.5-math-7b", 0, devices=["NVIDIA H100", "cpu x"], **recorded)
+    store(tmp_path, "openr1/qwen2.5-math-7b", 0, scale="full", devices=["NVIDIA H100", "cpu x"], **recorded)
     hardware = load_run("openr1/qwen2.5-math-7b", "full").hardware
     one = read(tmp_path, "openr1/qwen2.5-math-7b", scale="full")
     assert len(one.gpus) == (hardware["gpus"] if not recorded else used)
@@ -407,6 +415,33 @@ def test_every_tenth_of_a_percent_is_reached_by_what_has_it(one_training: Traini
         one = replace(one_training, curve=[(0, 0.0, 0.0), (4, 20.0, tenths / 1000)])
         assert common_accuracy([one]) == float(f"{tenths / 10:.1f}") / 100
         assert one.seconds_to(common_accuracy([one])) == pytest.approx(20)
+
+
+def test_scores_that_are_not_those_of_the_checkpoints_are_refused(tmp_path: Path) -> None:
+    file = ResultsFolder(tmp_path).run(run_id(RUN, 0)).scores
+
+    def rewrite(scores: pd.DataFrame) -> None:
+        tables.write(pa.Table.from_pandas(scores, tables.SCORE, preserve_index=False), tables.SCORE, file)
+        provenance.write(file)
+
+    store(tmp_path, RUN, 0)
+    scores = tables.read(file, tables.SCORE).to_pandas()
+    one_less = (scores["step"] == 2) & (scores["benchmark"] == scores["benchmark"][0])
+    for changed in (
+        scores[~one_less],
+        scores.assign(avg_at_k=scores["avg_at_k"].mask(one_less)),
+        scores[scores["step"] > 0],
+        scores[scores["step"] == 0],
+        scores[:0],
+        scores.assign(step=10 * scores["step"]),
+        scores.assign(protocol="greedy-boxed"),
+        scores.assign(benchmark=scores["benchmark"] + "_of_old"),
+    ):
+        rewrite(changed)
+        with refused("other-scores"):
+            read(tmp_path)
+    rewrite(scores[::-1])
+    assert [step for step, _, _ in read(tmp_path).curve] == [0, 2, 4]
 
 
 @pytest.mark.slow
