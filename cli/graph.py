@@ -80,6 +80,8 @@ def workflow_options(function: Callable[..., None]) -> Callable[..., None]:
         context: click.Context, /, *, scale: str | None, seeds: list[int] | None, profile: str | None,
         data_mirror: Path | None, configured: dict[str, str], dry_run: bool, **values: Any,
     ) -> None:  # fmt: skip
+        for key, text in configured.items():
+            read_yaml_text(text, f"--config {key}")
         mirror = str(data_mirror) if data_mirror else None
         settings = configuration({"scale": scale, "seeds": seeds, "data_mirror": mirror}) | configured
         options = [*(["--profile", profile] if profile else []), *(["--dry-run"] if dry_run else [])]

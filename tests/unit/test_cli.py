@@ -168,6 +168,14 @@ def test_an_option_that_cannot_be_is_refused_before_anything_starts(line: str, s
     assert result.exit_code == 2 and "Error:" in result.output and not started
 
 
+@pytest.mark.parametrize("line", ["claims", "reproduce openr1", "compare a b", "benchmark"])
+@pytest.mark.parametrize("text", ["[", "a: b: c", "*x", "{a: 1, a: 2}"])
+def test_a_value_that_is_no_yaml_is_refused_before_anything_starts(line: str, text: str, started: Started) -> None:
+    result = CliRunner().invoke(crosszero, [*line.split(), "--config", f"seeds={text}"])
+    said = f"{result.output}{result.exception}"  # `compare` says so itself, for its own statuses
+    assert result.exit_code and "--config seeds is not valid YAML" in said and not started
+
+
 def test_names_reach_the_workflow_as_they_are() -> None:
     names = {"a_1": "my model & 'co'", "a_2": "a: b #c", "a_3": "007", "a_4": '"x"', "a_5": "true", "a_6": "\\é"}
     assert parse_config([f"{key}={text}" for key, text in graph.configuration(names).items()]) == names
