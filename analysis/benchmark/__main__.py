@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis.benchmark import figures, own_speed, request, speed_options, trainings
+from analysis.benchmark import exchange, figures, own_speed, request, speed_options, trainings
 from analysis.benchmark.bare_command import WHOLE
 from analysis.benchmark.groups import Group, common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
@@ -209,8 +209,8 @@ def main() -> None:
         parser.error(f"--accuracy should be above 0 and at most 100, not {arguments.accuracy:g}")
     request.refuse_own_file(arguments.others, arguments.output)
     own = trainings.read_trainings(arguments.results, arguments.run, arguments.seeds, arguments.scale)
-    every = trainings.put_together(own, *map(trainings.read, arguments.others))
-    trainings.write(own, arguments.output / request.FILE)
+    every = exchange.put_together(own, *map(exchange.read, arguments.others))
+    exchange.write(own, arguments.output / request.FILE)
     groups = groups_of(every)
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
     prices = hourly(request.prices(arguments.price), groups, own)

@@ -97,7 +97,7 @@ def check(names: Sequence[str], scale: str, others: Sequence[str], price: str, p
                 code="other-benchmark",
             )
     if others:
-        from analysis.benchmark import trainings  # only here: pandas takes its time
+        from analysis.benchmark import exchange  # only here: pandas takes its time
 
-        for one in (one for file in others for one in trainings.read(Path(file))):
-            trainings.check_evaluation(one, scale, first[1])
+        for one in (one for file in others for one in exchange.read(Path(file))):
+            exchange.check_evaluation(one, scale, first[1])

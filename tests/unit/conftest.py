@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
@@ -14,6 +15,9 @@ import pytest
 from tasks.sandbox import bubblewrap, warm_pool
 from tests.unit.sandboxes import sandbox_processes
 from tests.waiting import LIMIT
+
+if TYPE_CHECKING:
+    from analysis.benchmark.trainings import Training
 
 
 @pytest.fixture
@@ -46,3 +50,13 @@ def empty_folder(tmp_path: Path) -> Iterator[None]:
     """Where bash writes what a script writes, and where no file matches a wildcard."""
     with contextlib.chdir(tmp_path):
         yield
+
+
+@pytest.fixture(scope="module")
+def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
+    """A training as another machine would have it."""
+    stored = import_module("tests.unit.stored_training")
+    folder = tmp_path_factory.mktemp("results")
+    stored.store(folder, stored.RUN, 0)
+    training: Training = stored.read(folder)
+    return training

@@ -5,31 +5,26 @@ from __future__ import annotations
 import json
 import math
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis.strategies import sampled_from
 from user_errors import refused
 
 from analysis.benchmark import __main__ as program
-from analysis.benchmark import figures, request, trainings
+from analysis.benchmark import exchange, figures, request
 from analysis.benchmark.bare_command import OUTSIDE, WHOLE
 from analysis.benchmark.bare_command import STEPS as IN_STEPS
 from analysis.benchmark.groups import common_accuracy, groups_of
 from analysis.benchmark.trainings import Training
-from analysis.measures import phases
 from cli import benchmark as command
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
-from contracts.run_file import framework_names
 from contracts.seeds import run_id
 from eval.statistics import Estimate
 from recipes.runs import load_run
-from system.errors import ROOT, UserError
 from tests.unit.stored_training import COMPLETIONS, RUN, STEPS, read, store
 
 
@@ -111,9 +106,9 @@ def test_seeds_that_differ_in_more_than_the_seed(tmp_path: Path) -> None:
     one = read(tmp_path)
     for key, value in (("packages", {"torch": "0"}), ("steps", 9), ("model", "other"), ("framework", "verl")):
         with refused("unequal-seeds", key=key):
-            trainings.put_together([one, replace(one, seed=1, **{key: value})])
-        assert len(groups_of(trainings.put_together([one], [replace(one, seed=1, **{key: value})]))) == 2
-    assert len(trainings.put_together([one], [replace(one, machine="another", steps=9)])) == 2
+            exchange.put_together([one, replace(one, seed=1, **{key: value})])
+        assert len(groups_of(exchange.put_together([one], [replace(one, seed=1, **{key: value})]))) == 2
+    assert len(exchange.put_together([one], [replace(one, machine="another", steps=9)])) == 2
 
 
 def test_seeds_are_one_group_with_an_interval(tmp_path: Path) -> None:
@@ -135,15 +130,15 @@ def test_a_second_measurement_on_such_a_machine_is_a_group_of_its_own(tmp_path: 
     one = read(tmp_path)
     slower = replace(one, curve=[(0, 0.0, 0.1), (4, 99.0, 0.7)])
     again = [slower, replace(slower, seed=1)]
-    together = trainings.put_together([one], [one, replace(one, seed=1)], again)
+    together = exchange.put_together([one], [one, replace(one, seed=1)], again)
     assert [len(group.trainings) for group in groups_of(together)] == [2, 2]
     assert together[2:] == [replace(each, measurement=3) for each in again]
     assert groups_of(together)[1].name.endswith(", measurement 3")
     elsewhere = replace(slower, machine="another")
-    assert trainings.put_together([one], [slower, elsewhere])[2] == elsewhere
-    assert len(trainings.put_together([one], again, again, [replace(each, padding_share=None) for each in again])) == 3
+    assert exchange.put_together([one], [slower, elsewhere])[2] == elsewhere
+    assert len(exchange.put_together([one], again, again, [replace(each, padding_share=None) for each in again])) == 3
     later = replace(one, parts={WHOLE: [90.0, 80.0]}, padding_share=0.4, host_memory_gb=None)
-    assert trainings.put_together([later], [one]) == [later]  # its own record, which has more
+    assert exchange.put_together([later], [one]) == [later]  # its own record, which has more
 
 
 @pytest.mark.parametrize(
@@ -168,7 +163,7 @@ def test_each_machine_has_its_price(
 ) -> None:
     one = replace(one_training, machine="2 cores of AMD EPYC, 8 GB")
     again, gpu = replace(one, curve=[(0, 0.0, 0.1), (4, 99.0, 0.7)]), replace(one, gpus=["NVIDIA H200"])
-    groups = groups_of(trainings.put_together([one], [again], [gpu], [replace(gpu, machine="64 cores")]))
+    groups = groups_of(exchange.put_together([one], [again], [gpu], [replace(gpu, machine="64 cores")]))
     prices = program.hourly(request.prices(price), groups, [one])
     assert [prices.get(group.name) for group in groups] == [here, slower, beside, there]
 
@@ -183,7 +178,7 @@ def test_the_page_with_another_machine_s_numbers(
         for seed in (0, 1):
             store(tmp_path / "demo", name, seed, 1 + 0.1 * seed)
     theirs = replace(read(tmp_path / "demo", varied[0]), machine="64 cores of another", gpus=["H100", "H100"])
-    trainings.write([theirs], tmp_path / "theirs.json")
+    exchange.write([theirs], tmp_path / "theirs.json")
     page = tmp_path / "page"
     monkeypatch.setattr(
         sys, "argv",
@@ -201,7 +196,7 @@ def test_the_page_with_another_machine_s_numbers(
     assert costs.loc[there, "cost_to_accuracy"] == pytest.approx(36 * 2 * 60 / 3600)
     assert math.isnan(costs.loc[here, "cost_to_accuracy"])
     assert {"accuracy_by_time.svg", "step_by_phase.svg", "growth.svg", "index.html"} <= {f.name for f in page.iterdir()}
-    stored = trainings.read(page / "benchmark.json")
+    stored = exchange.read(page / "benchmark.json")
     assert [one.varied["batch.samples_per_prompt"] for one in stored] == [8, 8, 4, 4]
     assert stored[0].phases == read(tmp_path / "demo").phases
 
@@ -223,8 +218,8 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     assert group.share(WHOLE) == Estimate(7 / 70, -math.inf, math.inf) and group.share("sampling") is None
     shares = program.share_table([group])
     assert shares.display["share of the whole (%)"].to_list() == ["+10.0", "+4.3", "+5.7", "+1.4"]
-    trainings.write([one], tmp_path / "benchmark.json")
-    assert trainings.read(tmp_path / "benchmark.json") == [one]
+    exchange.write([one], tmp_path / "benchmark.json")
+    assert exchange.read(tmp_path / "benchmark.json") == [one]
     store(tmp_path, RUN, 0, starts=(1, 3), job_seconds=170.0)  # of a job that resumed
     assert read(tmp_path).parts == {}
     store(tmp_path, RUN, 0)
@@ -232,152 +227,6 @@ def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     provenance.write(log, job_seconds=70.0, machine="2 cores of it, 8 GB")
     with refused("damaged-file"):
         read(tmp_path)
-
-
-def test_what_is_no_benchmark_is_refused(tmp_path: Path) -> None:
-    for missing in ({1, 2, 3, 4}, {2}):
-        store(tmp_path, RUN, 0, without_phases=missing)
-        with refused("log-without-phases"):
-            read(tmp_path)
-    file = tmp_path / "other.json"
-    for text in ("[]", "{", json.dumps({"format": trainings.FORMAT, "trainings": [{}]}), '{"format": "other"}'):
-        file.write_text(text)
-        with refused("not-a-benchmark"):
-            trainings.read(file)
-    store(tmp_path, RUN, 1)
-    one = read(tmp_path, seed=1)
-    for key, value in (("scale", "small"), ("benchmarks", ["arithmetic_words by demo (max_tokens 48)"])):
-        with refused("other-benchmark"):
-            trainings.put_together([one], [replace(one, **{key: value})])
-    reverse = replace(one, machine="another", benchmarks=one.benchmarks[::-1])
-    assert len(trainings.put_together([one], [reverse])) == 2
-    assert trainings.put_together([one], [one, replace(one, seed=2)]) == [one, replace(one, seed=2)]
-    for vary in ("steps", "steps=", "steps=1,,2"):
-        with refused("bad-variation"):
-            command.varied([RUN], vary, "demo")
-
-
-ODD = (
-    None,
-    "text",
-    -1,
-    1e999,
-    math.nan,
-    True,
-    [],
-    {},
-    [None],
-    {"update": -1.0},
-    {"brewing": []},
-    [(0, 1.0)],
-    "a\x1b\ud800\nb",
-    10**400,
-    {"whole": [0.0, 2.0]},
-    {"update": [1.0, 2.0]},
-    [(0, 1.0, 0.1)],
-    [(0, 1.0, 0.1), (3, 9.0, 0.2), (2, 10.0, 0.3)],
-    [(0, 1.0, 0.1), (2, 9.0, 0.2), (3, 8.0, 0.3)],
-    [(0, 1.0, 0.1), (99, 9.0, 0.2)],
-)
-
-
-@pytest.mark.slow
-@given(key=sampled_from([one.name for one in fields(Training)]), value=sampled_from(ODD))
-@settings(max_examples=150)
-def test_any_value_of_another_machine_s_file_is_shown_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, one_training: Training, key: str, value: object
-) -> None:
-    folder = tmp_path_factory.mktemp("odd")
-    trainings.write([one_training], folder / "other.json")
-    content = json.loads((folder / "other.json").read_text())
-    content["trainings"][0][key] = value
-    (folder / "other.json").write_text(json.dumps(content))
-    try:
-        (theirs,) = trainings.read(folder / "other.json")
-        (group,) = groups_of(trainings.put_together([theirs], [theirs]))
-    except UserError as error:
-        assert error.code == "not-a-benchmark"
-        return
-    texts = str(program.costs_table([group], common_accuracy([theirs]), {group.name: 1.0}).display.to_dict())
-    assert "nan" not in texts and "inf" not in texts
-    assert "nan" not in str(program.share_table([group]).display) and group.name.isprintable()
-    assert "\x1b" not in group.name + str(program.versions_table([group]))
-
-
-@pytest.fixture(scope="module")
-def one_training(tmp_path_factory: pytest.TempPathFactory) -> Training:
-    """A training as another machine would have it."""
-    folder = tmp_path_factory.mktemp("results")
-    store(folder, RUN, 0)
-    return read(folder)
-
-
-STORED = sorted((ROOT / "results/reference/benchmarks").glob("*.json"))
-
-
-@pytest.mark.parametrize("file", STORED, ids=lambda f: f.stem)
-def test_the_files_of_this_project_can_be_put_beside_others(file: Path) -> None:
-    stored = trainings.read(file)
-    groups = groups_of(stored)
-    assert len({tuple(sorted(one.seed for one in group.trainings)) for group in groups}) == 1
-    assert len(groups) == len(framework_names())
-    other = [replace(one, machine="another") for one in stored]
-    assert len(groups_of(trainings.put_together(stored, other))) == 2 * len(groups)
-
-
-def test_phases_of_other_machines_are_those_that_can_be_drawn(tmp_path: Path, one_training: Training) -> None:
-    named = replace(one_training, phases={f"{kind} and more": 1.0 for kind in phases.KINDS})
-    trainings.write([named], tmp_path / "theirs.json")
-    assert trainings.read(tmp_path / "theirs.json") == [named]
-    trainings.write([replace(named, phases={"rollout": 1.0})], tmp_path / "theirs.json")
-    with refused("not-a-benchmark"):
-        trainings.read(tmp_path / "theirs.json")
-
-
-def test_a_file_is_read_before_anything_is_trained(tmp_path: Path, one_training: Training) -> None:
-    (tmp_path / "deep.json").write_text("[" * 100_000)
-    with refused("not-a-benchmark"):
-        request.check([RUN], "demo", [tmp_path / "deep.json"], "", tmp_path)
-    trainings.write([one_training], tmp_path / "alike.json")
-    request.check([RUN], "demo", [tmp_path / "alike.json"], "", tmp_path)
-    text = (tmp_path / "alike.json").read_text()
-    for there in ("max_tokens 48", "max_tokens 96, prompt r1-tags"):
-        (tmp_path / "otherwise.json").write_text(text.replace("max_tokens 96", there))
-        with refused("other-benchmark"):
-            request.check([RUN], "demo", [tmp_path / "otherwise.json"], "", tmp_path)
-    for file in STORED:
-        scale = trainings.read(file)[0].scale
-        request.check(request.run_names(request.RUNS, scale), scale, [file], "", tmp_path)
-
-
-def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, one_training: Training) -> None:
-    file, two = tmp_path / "theirs.json", [one_training, replace(one_training, seed=1)]
-    for code, rows in (
-        ("unequal-seeds", [two[0], replace(two[1], model="other")]),
-        ("repeated-seed", [*two, two[0]]),
-        ("repeated-seed", [*two, replace(two[0], curve=[(0, 1.0, 0.1), (4, 99.0, 0.7)])]),
-        ("not-a-benchmark", [*two, replace(two[0], run="a/b", steps=5)]),
-        ("not-a-benchmark", [*two, replace(two[0], run="a/b", phases={"sampling": 1e-300, "rest": 1.0})]),
-        ("not-a-benchmark", [*two, replace(two[0], run="a/b", varied={"a": 10**400})]),
-        ("not-a-benchmark", [*two, replace(two[0], run="a/b", stop_reason="collapse")]),
-        ("not-a-benchmark", [*two, replace(two[0], run="a/b", gpu_utilisation=50.0)]),
-    ):
-        trainings.write(rows, file)
-        with refused(code):
-            trainings.read(file)
-    trainings.write(two, file)
-    file.write_text(file.read_text().replace('"varied": {}', '"varied": {"a": 1e400}'))
-    with refused("not-a-benchmark"):
-        trainings.read(file)
-
-
-def test_equal_settings_may_be_written_otherwise(one_training: Training) -> None:
-    one = replace(one_training, packages={"torch": "2", "trl": "1"}, completions_per_step=128)
-    same = replace(one, seed=1, packages={"trl": "1", "torch": "2"}, completions_per_step=128.0)
-    (group,) = groups_of(trainings.put_together([one], [same]))
-    assert len(group.trainings) == 2
-    with refused("repeated-seed"):
-        trainings.put_together([one, same, one])
 
 
 def test_what_was_varied_is_told_apart(one_training: Training) -> None:
@@ -465,10 +314,10 @@ def test_a_training_that_was_stopped_is_shown_without_accuracy(
     one = read(results, seed=1)
     assert not one.curve and one.start_up == 20 and one.seconds == 65 and one.seconds_to(0.3) is None
     stopped = replace(one, steps=3, completions_per_step=1.0)  # as one of another stage may have had
-    assert len(groups_of(trainings.put_together([stopped, read(results)]))) == 1
+    assert len(groups_of(exchange.put_together([stopped, read(results)]))) == 1
     text = make_page(RUN, "crosscheck/verl")
     assert f"Not all seeds reach 70.0 %: {RUN}." in text and "seed 1 (step 4: entropy fell to 0)" in text
-    assert trainings.read(page / request.FILE)[1] == one
+    assert exchange.read(page / request.FILE)[1] == one
     scores = ResultsFolder(results).run(run_id(RUN, 0)).scores
     tables.write(tables.SCORE.empty_table(), tables.SCORE, scores)
     provenance.write(scores, ended="entropy fell to 0")
@@ -479,7 +328,7 @@ def test_a_training_that_was_stopped_is_shown_without_accuracy(
 def test_no_measurement_is_lost_by_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store(tmp_path, RUN, 0)
     page = tmp_path / "page"
-    trainings.write([replace(read(tmp_path), seed=7)], page / request.FILE)
+    exchange.write([replace(read(tmp_path), seed=7)], page / request.FILE)
     before = (page / request.FILE).read_bytes()
     (tmp_path / "broken.json").write_text("{")
     arguments = ["benchmark", "--run", RUN, "--results", str(tmp_path), "--output", str(page), "--seeds", "0"]

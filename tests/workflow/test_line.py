@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analysis.benchmark import trainings
+from analysis.benchmark import exchange
 from contracts import tables
 from tests import needs
 from tests.waiting import WORKFLOW_LIMIT
@@ -133,7 +133,7 @@ def test_what_it_cost(project: Path) -> None:
     status, output = miniature.snakemake(project, "benchmark", "--config", f"reproduce=[{miniature.RUN}]", "price=2")
     assert status == 0 and "minutes to" in output and miniature.jobs_started(output, "train") == 0, output
     page = project / "results/demo/benchmark" / miniature.RUN.replace("/", "_")
-    (one,) = trainings.read(page / "benchmark.json")
+    (one,) = exchange.read(page / "benchmark.json")
     assert one.run == miniature.RUN and one.steps == miniature.STEPS and 0 < (one.padding_share or 0) < 0.9
     assert "Padding" in (page / "index.html").read_text(encoding="utf-8")
 
