@@ -90,7 +90,7 @@ def test_a_model_that_learned_half_of_a_benchmark_is_told_from_one_that_did_not(
 
     graded = pq.read_table(project / f"graded/step-0/{NAME}.parquet").to_pandas()
     assert not graded["prompt"].str.contains("<|im_start|>", regex=False).any(), "without the chat template"
-    assert (graded.groupby("problem_id")["completion"].agg(["size", "nunique"]) == (2, 1)).all().all(), "greedy"
+    assert (graded.groupby("problem_id")["completion"].agg(["size", "nunique"]) == [2, 1]).all().all(), "greedy"
     learned = set(pq.read_table(project / "data" / f"{NAME}.parquet")["problem_id"].to_pylist()[: PROBLEMS // 2])
     at_60 = graded[graded["problem_id"].str.endswith("@benchmark-60")]
     right = at_60[at_60["verdict"] == "correct"]["problem_id"].str.partition("@")[0]
