@@ -44,7 +44,7 @@ says "tight". It is checked against this rule of thumb: 7B on 80 GB, 3B on 40 GB
 
 
 def measured_hours(run: Run, results: Path) -> float | None:
-    """Hours of all steps at the mean time of a step in the trained stages of any seed; None if no stage is trained."""
+    """Hours of all steps at the mean of the trained stages of any seed, with start-up and end; None without any."""
     seconds, steps = 0.0, 0
     for file in results.glob(f"runs/{run_id(run.name, '*')}/{stage_folder('*')}/training_log.parquet"):
         times = tables.read(file, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist()

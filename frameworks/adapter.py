@@ -190,10 +190,11 @@ class Adapter(ABC):
 
     @abstractmethod
     def metrics_in_line(self, line: str) -> dict[str, float] | None:
-        """The metrics, under the framework's names, in a line of output that ends a step.
+        """The metrics, under the framework's names, in a line of output that ends a step; None for another line."""
 
-        Empty for a line of a further update that the step before it makes, None for another line.
-        """
+    def is_further_update(self, line: str) -> bool:
+        """Whether a line of output is of an update that the step of the line before has made, too."""
+        return False
 
     @abstractmethod
     def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:

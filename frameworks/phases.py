@@ -48,23 +48,23 @@ class Clock:
         self._file = work / FOLDER / f"{start:03d}.jsonl"
         self._file.parent.mkdir(exist_ok=True)
         self._memory = memory_use.Watch([{**os.environ, **one} for one in environments]) if environments else None
-        self._note("start", resumed_from, time.monotonic())
+        self._note("start", resumed_from)
 
     def note_step(self, step: int) -> None:
         """A line of a step was printed."""
-        now = time.monotonic()
-        self._note("step", step, now, self._memory.take() if self._memory else {})
+        self._note("step", step)
 
     def note_end(self) -> None:
         """The trainer's process has ended."""
-        self._note("end", None, time.monotonic())
+        self._note("end", None)
 
     def close(self) -> None:
         """No step will follow."""
         if self._memory:
             self._memory.end()
 
-    def _note(self, event: str, step: int | None, now: float, used: Mapping[str, float] = MappingProxyType({})) -> None:
+    def _note(self, event: str, step: int | None) -> None:
+        now, used = time.monotonic(), self._memory.take() if self._memory else {}
         with self._file.open("a", encoding="ascii") as file:
             file.write(json_lines.dump({"event": event, "step": step, "time": now, "used": {**used}}))
 
@@ -76,14 +76,17 @@ class Interval:
         """After the last step `end` is added."""
         self.seconds, self.first, self.used, self.end = seconds, first, dict(used), 0.0
 
-    def go_on(self, seconds: float, used: Mapping[str, float]) -> None:
-        """The step had another line, so many seconds later."""
-        whole = self.seconds + seconds
+    def go_on(self, seconds: float, used: Mapping[str, float], end: bool) -> None:
+        """The step had another line so many seconds later, or the trainer ended then."""
+        past = self.seconds + self.end
         for name, value in used.items():
             before = self.used.get(name, value)
-            is_share = name == "gpu_utilisation" and whole  # the others are peaks
-            self.used[name] = (before * self.seconds + value * seconds) / whole if is_share else max(before, value)
-        self.seconds = whole
+            is_share = name == "gpu_utilisation" and past + seconds  # the others are peaks
+            self.used[name] = (before * past + value * seconds) / (past + seconds) if is_share else max(before, value)
+        if end:
+            self.end += seconds
+        else:
+            self.seconds += seconds
 
 
 def intervals(work: Path) -> dict[int, Interval]:
@@ -92,13 +95,12 @@ def intervals(work: Path) -> dict[int, Interval]:
     for file in sorted((work / FOLDER).glob("*.jsonl")):
         before, newest = 0.0, 0
         for note in json_lines.read(file, torn_last_line=True):
-            if note["event"] == "step" and note["step"] == newest:
-                steps[newest].go_on(note["time"] - before, note.get("used", {}))
+            seconds, used = note["time"] - before, note.get("used", {})
+            if newest and (note["event"] == "end" or note["step"] == newest):
+                steps[newest].go_on(seconds, used, note["event"] == "end")
             elif note["event"] == "step":
-                steps[note["step"]] = Interval(note["time"] - before, not newest, note.get("used", {}))
+                steps[note["step"]] = Interval(seconds, not newest, used)
                 newest = note["step"]
-            elif note["event"] == "end" and newest:
-                steps[newest].end = note["time"] - before
             before = note["time"]
     return steps
 

@@ -149,6 +149,7 @@ def launch_stage(
                 partial(framework.columns_in_line, stage),
                 rollout_log.LiveColumns(attempt, rollout_log.Batch.of_stage(stage)).columns,
                 partial(_after_step, framework, run, stage, paths, trackers, clock),
+                framework.is_further_update,
                 clock.note_step,
                 resumed_from=resumed_from,
                 max_response_tokens=stage.rollout.get("max_response_tokens"),

@@ -57,6 +57,7 @@ class Monitor:
     parse_line: Callable[[str], Metrics | None]  # metrics of a step from a line of output: Adapter.columns_in_line
     recorded_columns: Callable[[int], Metrics] = lambda step: {}  # what a step's rollouts say: rollout_log.Live.columns
     on_step: Callable[[int, Metrics], None] = lambda step, row: None  # takes each step and all that is known of it
+    is_further_update: Callable[[str], bool] = lambda line: False  # of the newest step: Adapter.is_further_update
     on_update: Callable[[int], None] = lambda step: None  # takes the step that has made a further update
     resumed_from: int = 0  # step of the checkpoint that training continues
     max_response_tokens: float | None = None  # to notice when lengths reach it
@@ -75,7 +76,7 @@ class Monitor:
         except UserError as failure:
             trainer.end(failure)
             return
-        if metrics == {}:
+        if self.progress.done > self.resumed_from and self.is_further_update(line):
             self.progress.note_update()
             self.on_update(self.progress.done)
             return

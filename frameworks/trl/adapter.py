@@ -134,12 +134,16 @@ class TRLAdapter(Adapter):
     def metrics_in_line(self, line: str) -> dict[str, float] | None:
         """See Adapter; transformers prints an update as a Python dictionary of words; a step's first has the reward."""
         if not (line.startswith("{") and "'reward'" in line):
-            return {} if line.startswith("{") and f"'{metrics.SINCE}'" in line else None
+            return None
         try:
             values = ast.literal_eval(line)
         except (ValueError, SyntaxError):
             return None
         return {name: _number(values[name]) for name in self.metrics if name in values}
+
+    def is_further_update(self, line: str) -> bool:
+        """See Adapter."""
+        return line.startswith("{") and f"'{metrics.SINCE}'" in line and "'reward'" not in line
 
     def metrics_of_training(self, run: Run, stage: Stage, paths: Paths) -> dict[int, dict[str, float]]:
         """See Adapter; where a step makes several updates, TRL reports its completions with the first of them."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frameworks import phases
+from frameworks import memory_use, phases
 from tests.waiting import wait_until
 
 TIMERS = {"timing/generation": "sampling", "timing/score": "reward", "timing/rest_of_score": "reward"}
@@ -21,7 +22,7 @@ def note(
 ) -> None:
     """A start of the trainer at second 100, with its steps and its end at seconds after it."""
     times = iter([100.0, *(100 + seconds for _, seconds in events)])
-    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    monkeypatch.setattr(phases, "time", SimpleNamespace(monotonic=lambda: next(times)))
     with closing(phases.Clock(work, start, resumed_from, [])) as clock:
         for event, _ in events:
             clock.note_end() if event == "end" else clock.note_step(int(event))
@@ -48,12 +49,16 @@ def test_a_step_ends_with_the_line_of_its_last_update(monkeypatch: pytest.Monkey
 
 def test_what_was_used_over_all_lines_of_a_step() -> None:
     step = phases.Interval(30.0, True, {"host_memory_gb": 3.0, "gpu_utilisation": 0.2})
-    step.go_on(10.0, {"host_memory_gb": 2.0, "gpu_memory_gb": 7.0, "gpu_utilisation": 0.6})
-    step.go_on(0.0, {})
+    step.go_on(10.0, {"host_memory_gb": 2.0, "gpu_memory_gb": 7.0, "gpu_utilisation": 0.6}, end=False)
+    step.go_on(0.0, {}, end=False)
     assert step.used == {"host_memory_gb": 3.0, "gpu_memory_gb": 7.0, "gpu_utilisation": pytest.approx(0.3)}
+    step.go_on(80.0, {"host_memory_gb": 9.0, "gpu_utilisation": 0.0}, end=True)  # writes the last checkpoint
+    assert step.used == {"host_memory_gb": 9.0, "gpu_memory_gb": 7.0, "gpu_utilisation": pytest.approx(0.1)}
+    assert (step.seconds, step.end) == (40.0, 80.0)
 
 
-def test_of_several_nodes_one_is_not_the_measure(tmp_path: Path) -> None:
+def test_of_several_nodes_one_is_not_the_measure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory_use, "Watch", lambda _: pytest.fail("looked"))
     with closing(phases.Clock(tmp_path, 1, 0, [])) as clock:
         clock.note_step(1)
     assert phases.intervals(tmp_path)[1].used == {}

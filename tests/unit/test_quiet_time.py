@@ -45,6 +45,10 @@ def test_a_suspended_training_is_no_hang(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(3):
         assert not clock.looks(progress, 20)
         progress.note_step({})
+    for _ in range(3):  # a step that makes several updates
+        progress.note_output()
+        assert not clock.looks(progress, 500)
+        progress.note_update()
     clock.now += 7200
     assert not clock.looks(progress, 500)
     progress.note_output()
