@@ -51,9 +51,11 @@ def command(
     configuration = graph.read_configuration(chosen)
     scale, results = configuration["scale"], ROOT / configuration["results"] / configuration["scale"]
     names = list(dict.fromkeys(varied(request.run_names(runs or request.RUNS, scale), vary, scale)))
-    page = request.page_folder(results, names, scale)  # checked before anything is trained
+    page = request.page_folder(results, names, scale)
     files_of_others = [ROOT / file for file in configuration.get("with", [])]  # as the workflow reads paths
-    request.check(names, scale, files_of_others, str(configuration.get("price", "")), page)
+    request.check(
+        names, scale, files_of_others, str(configuration.get("price", "")), page
+    )  # before anything is trained
     chosen |= graph.configuration({"reproduce": names})
     timed = [
         graph.target_of(file)

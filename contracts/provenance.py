@@ -78,6 +78,18 @@ def _devices() -> list[str]:
     return listing.strip().splitlines()
 
 
+def used_gpus(record: Mapping[str, Any], otherwise: int | None = None) -> list[str]:
+    """The GPUs that a training used, on all nodes, by name.
+
+    Args:
+        record: of its log, with those of its first node.
+        otherwise: how many, where an earlier record does not say so; by default all of the node.
+    """
+    names = [device for device in record.get("devices", []) if not device.startswith("cpu ")]
+    used = record.get("gpus", len(names) if otherwise is None else otherwise) if names else 0
+    return [names[number % len(names)] for number in range(used)]
+
+
 def machine() -> str:
     """This machine in words: its processor, the cores that this process may use, and its memory."""
     described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any, Protocol
 
 from contracts.run_file import SCALES, Run
@@ -74,12 +75,16 @@ def protocol_of(run: Evaluated) -> protocols.Protocol:
 
 
 def benchmarks_as_evaluated(run: Evaluated) -> list[str]:
-    """The benchmarks of a run in order, each with its protocol and what the run overrides of that: equal if alike."""
-    overrides = sorted(run.evaluation.get("override", {}).items())
+    """The benchmarks of a run in order, each with its protocol and what the run changes in that: equal if alike."""
+    released, own = protocols.load(run.evaluation["protocol"]), protocol_of(run)
+    changed = {
+        one.name: value for one in fields(own) if (value := getattr(own, one.name)) != getattr(released, one.name)
+    }
     texts = [
-        f"{key} {value if isinstance(value, str) else json.dumps(value, sort_keys=True)}" for key, value in overrides
+        f"{key} {value if isinstance(value, str) else json.dumps(value, sort_keys=True)}"
+        for key, value in sorted(changed.items())
     ]
-    protocol = run.evaluation["protocol"] + (f" ({', '.join(texts)})" if texts else "")
+    protocol = own.name + (f" ({', '.join(texts)})" if texts else "")
     return sorted(f"{name} by {protocol}" for name in run.evaluation["benchmarks"])
 
 

@@ -65,7 +65,8 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
     for group in groups:
         reached, price = group.seconds_to(accuracy), prices.get(group.name)
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
-        whole = sum(one.seconds for one in group.trainings) / len(group.trainings)
+        ended = [one for one in group.trainings if not one.stop_reason] or group.trainings
+        whole = sum(one.seconds for one in ended) / len(ended)
         cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
             ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
             ("start_up_seconds", "start-up (s)", group.start_up, "{:.1f}".format),
@@ -178,7 +179,7 @@ def versions_table(groups: Sequence[Group]) -> pd.DataFrame:
     """What each group ran on and with."""
     rows = []
     for group in groups:
-        one = group.trainings[0]
+        one = max(group.trainings, key=lambda training: training.steps)  # others were stopped
         versions = [f"{name} {one.packages[name]}" for name in (one.framework, "torch", "vllm") if name in one.packages]
         commits = sorted({training.commit[:8] for training in group.trainings})
         rows.append(

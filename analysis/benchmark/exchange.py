@@ -16,7 +16,7 @@ from system import durable
 from system.errors import UserError
 from system.text_safety import one_line
 
-FORMAT = "crosszero benchmark 2"
+FORMAT = "crosszero benchmark 3"
 WRONG = "something is wrong in it"
 
 

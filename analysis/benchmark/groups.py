@@ -52,9 +52,9 @@ class Group:
         }
 
     @property
-    def start_up(self) -> Estimate:
-        """Seconds until the first step begins."""
-        return _mean([one.start_up for one in self.trainings])
+    def start_up(self) -> Estimate | None:
+        """Seconds until the first step begins; None if a training was stopped."""
+        return _of_known([one.start_up for one in self.trainings])
 
     @property
     def seconds_of_step(self) -> Estimate:

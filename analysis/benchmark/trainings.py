@@ -29,7 +29,7 @@ ONCE = ("start-up", "end")  # phases that a training has once
 EQUAL = ("framework", "algorithm", "model", "packages", "steps", "completions_per_step")  # of a run's seeds
 UNTIL_STOPPED = ("steps", "completions_per_step")  # those of them that a training which was stopped has not had in full
 # What a training is, and its times; the rest may be missing where another release, or no `--bare`, wrote it down.
-IDENTITY = ("run", "varied", "seed", "machine", "gpus", "steps", "phases", "seconds_of_steps", "curve")
+IDENTITY = ("run", "seed", "machine", "gpus", "steps", "phases", "seconds_of_steps", "curve")
 NEARLY = 1e-9  # 78.7 % by its text and as a mean of benchmarks differ by less
 
 
@@ -132,9 +132,9 @@ class Training:
         return self.response_tokens * self.completions_per_step * self.steps / seconds
 
     @property
-    def start_up(self) -> float:
-        """Seconds until the first step begins."""
-        return self.curve[0][1] if self.curve else self.phases.get("start-up", 0.0)
+    def start_up(self) -> float | None:
+        """Seconds until the first step begins; None if the training was stopped."""
+        return self.curve[0][1] if self.curve else None
 
     def begins_with(self, accuracy: float) -> bool:
         """Whether the base model has an accuracy already."""
@@ -211,8 +211,6 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
     completions, lengths = log["stage"].map(by_stage), log["response_length_mean"]
     resampled = log["stage"].map({stage.number: Batch.of_stage(stage).resampled for stage in run.stages})
     known = lengths.notna() & ~resampled  # completions that were sampled in vain are not logged
-    gpus = [device for device in record.get("devices", []) if not device.startswith("cpu ")]  # of the whole machine
-    used = record.get("gpus", run.hardware["gpus"]) if gpus else 0
     return Training(
         run=variants.base_run(name),
         varied={key: variants.value_of(content, key) for key in keys},
@@ -221,7 +219,7 @@ def _read_training(results: Path, name: str, seed: int, scale: str, keys: Sequen
         algorithm=run.algorithm,
         model=run.model,
         machine=record.get("machine", "not recorded"),
-        gpus=[gpus[number % len(gpus)] for number in range(used)],
+        gpus=provenance.used_gpus(record, run.hardware["gpus"]),
         commit=str(record.get("git_commit") or ""),
         packages=record.get("packages", {}),
         scale=scale,

@@ -29,8 +29,7 @@ def recorded(folders: Sequence[Path]) -> Cost:
     for folder in folders:
         logs = sorted(folder.resolve().parent.glob("stage-*/training_log.parquet"))
         record = provenance.read(logs[0]) if logs else {}
-        in_machine = sum(not device.startswith("cpu ") for device in record.get("devices", []))
-        gpus = record.get("gpus", in_machine) if in_machine else 0  # of all nodes; earlier records do not have them
+        gpus = len(provenance.used_gpus(record))
         times = [tables.read(log, tables.TRAINING_LOG)["wall_time"].drop_null().to_pylist() for log in logs]
         if seconds := sum(max(stage, default=0.0) for stage in times):
             hours.append(seconds / 3600 * max(1, gpus))
