@@ -6,7 +6,7 @@ python -m analysis.benchmark --run RUN … --seeds 0 1 2 --scale demo --results 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -65,10 +65,9 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
     for group in groups:
         reached, price = group.seconds_to(accuracy), prices.get(group.name)
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
-        ended = [one for one in group.trainings if not one.stop_reason] or group.trainings
-        whole = sum(one.seconds for one in ended) / len(ended)
         cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
             ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
+            ("seconds", "whole (min)", group.seconds, lambda value: f"{value / 60:.1f}"),
             ("start_up_seconds", "start-up (s)", group.start_up, "{:.1f}".format),
             ("seconds_of_step", "a step (s)", group.seconds_of_step, "{:.2f}".format),
             *(
@@ -82,9 +81,9 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
             ("gpu_utilisation", "GPU busy (%)", group.mean_of("gpu_utilisation"), _percent),
             ("cost_to_accuracy", f"cost to {target}", paid, _money),
         ]
-        row = {"run": group.name, "seeds": len(group.trainings), "seconds": whole, "accuracy": accuracy, "price": price}
+        row = {"run": group.name, "seeds": len(group.trainings), "accuracy": accuracy, "price": price}
         rows.append(row | interval_columns({column: estimate for column, _, estimate, _ in cells}))
-        text = {"run": group.name, "seeds": f"{len(group.trainings)}", "whole (min)": f"{whole / 60:.1f}"}
+        text = {"run": group.name, "seeds": f"{len(group.trainings)}"}
         texts.append(text | {header: _text(estimate, form) for _, header, estimate, form in cells})
     display = pd.DataFrame(texts)
     return Table("costs", pd.DataFrame(rows), display.loc[:, (display != UNKNOWN).any()])
@@ -105,7 +104,7 @@ def _money(amount: float) -> str:
 
 
 def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
-    """What the benchmark shows, for the top of its page."""
+    """What the benchmark shows and what was trained, for the top of its page."""
     target = f"{100 * accuracy:.1f} %"
     reached = {group.name: estimate for group in groups if (estimate := group.seconds_to(accuracy))}
     begun = [group.name for group in groups if group.begins_with(accuracy)]
@@ -113,7 +112,10 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     each = [(f"{group.name}, seed {one.seed}", one) for group in groups for one in group.trainings]
     resumed = [name for name, one in each if one.resumed]
     stopped = [f"{name} (step {one.steps}: {one.stop_reason})" for name, one in each if one.stop_reason]
+    commits = {one.commit for _, one in each}
     text = _comparison(reached, target) if reached else []
+    text.append(f"Seconds of a step: {'; '.join(f'{one.name} {one.seconds_of_step.value:.3g}' for one in groups)}.")
+    text.append(_trained([one for _, one in each]))
     if len(stopped) == len(each):
         text.append("No training has an accuracy: all were stopped at a sign of collapse.")
     elif missed:
@@ -126,7 +128,25 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
         text.append(f"Started up more than once, which counts; steps that were lost do not: {'; '.join(resumed)}.")
     if any(len(group.trainings) == 1 for group in groups):
         text.append("One seed of a run: its time has no interval. Add --seeds 0,1,2,3,4.")
+    if len(commits) > 1:
+        text.append(f"The trainings were made by {len(commits)} commits of CrossZero, named below.")
     return text
+
+
+def _trained(trainings: Sequence[Training]) -> str:
+    """What all trainings are, as far as they are alike."""
+
+    def each(values: Iterable[object]) -> str:
+        return " or ".join(dict.fromkeys(map(str, values)))
+
+    lengths = [one.response_tokens for one in trainings if one.response_tokens is not None]
+    tokens = f" of {min(lengths):.0f} to {max(lengths):.0f} tokens on average" if lengths else ""
+    return (
+        f"Each training: {each(one.algorithm.upper() for one in trainings)} from the base model "
+        f"{each(one.model for one in trainings)}, {each(one.steps for one in trainings)} steps of "
+        f"{each(f'{one.completions_per_step:g}' for one in trainings)} completions{tokens}, which each framework "
+        f"samples itself; evaluated on {', '.join(trainings[0].benchmarks)}."
+    )
 
 
 def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
@@ -136,9 +156,9 @@ def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
     return [
         f"Minutes of training until {target} of the held-out problems are right: {times}.",
         *(
-            f"Whether {first} is faster than {name} cannot be told: the interval of the difference has 0."
+            f"Whether {first} is faster to it than {name} cannot be told from these seeds."
             for name in others
-            if -math.inf < mean_intervals.difference(reached[first], reached[name]).low <= 0
+            if not mean_intervals.difference(reached[first], reached[name]).low > 0
         ),
     ]
 
@@ -216,6 +236,8 @@ def main() -> None:
     accuracy = common_accuracy(every) if arguments.accuracy is None else arguments.accuracy / 100
     prices = hourly(request.prices(arguments.price), groups, own)
     table, sentences = costs_table(groups, accuracy, prices), summary_sentences(groups, accuracy)
+    if arguments.accuracy is None:
+        sentences.insert(1, "That is the highest accuracy which all trainings reach; --accuracy sets another.")
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)
     for one in (table, *([shares] if len(shares.data) else [])):

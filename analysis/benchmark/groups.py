@@ -52,6 +52,12 @@ class Group:
         }
 
     @property
+    def seconds(self) -> Estimate:
+        """From the trainer's start to its end, of those that were not stopped if there are any."""
+        ended = [one for one in self.trainings if not one.stop_reason]
+        return _mean([one.seconds for one in ended or self.trainings])
+
+    @property
     def start_up(self) -> Estimate | None:
         """Seconds until the first step begins; None if a training was stopped."""
         return _of_known([one.start_up for one in self.trainings])

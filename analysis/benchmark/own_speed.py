@@ -151,9 +151,12 @@ def plot(history: Sequence[Row], folder: Path) -> str:
                 x, y, yerr=spread, color=style.colour, linestyle=style.dash, marker=style.marker, capsize=2,
                 markersize=figure_style.MARKER_SIZE,
             )  # fmt: skip
+        axes.axhline(1, color=figure_style.FAINT, linestyle=":", linewidth=1)
         axes.set_title(ratio)
         axes.set_xticks(range(len(commits)), commits, rotation=45, ha="right")
         axes.set_xlim(-0.5, len(commits) - 0.5)
         axes.set_ylim(bottom=0)
+    for axes in panels[::columns]:
+        axes.set_ylabel("times the bare way")
     figure_style.run_legend(figure, styles)
     return figure_style.save(figure, folder, "own_speed")

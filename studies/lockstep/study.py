@@ -4,7 +4,8 @@
         [--scale small]
 
 A training of the recipe's first run is recorded; then each run of the recipe, that one included, trains on what was
-recorded (studies/lockstep/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png.
+recorded (studies/lockstep/fixed_rollout_training.py). FOLDER gets lockstep.md (what is printed), .csv and .png. How
+long the updates take compares the trainers alone: all compute the same completions.
 On the CPU, seven trainings: at demo scale about a quarter of an hour on two free cores, at small scale some minutes a
 step. Killed, it resumes.
 """
@@ -12,7 +13,7 @@ step. Killed, it resumes.
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -23,6 +24,7 @@ import pandas as pd
 from analysis.pages import figure_style
 from contracts.run_file import ROOT
 from envs.build import python
+from frameworks import adapter
 from recipes.runs import load_run, run_names
 from studies.lockstep import weights
 from system import durable
@@ -125,6 +127,28 @@ def summary_table(rows: pd.DataFrame) -> str:
     return table(head, body)
 
 
+def update_seconds(run: str, work: Path, scale: str) -> list[float]:
+    """How long the update of each step of a training took, by its framework's own timers.
+
+    Args:
+        run: of the recipe.
+        work: of the training.
+        scale: of the run.
+    """
+    loaded = load_run(run, scale)
+    framework = adapter.load(loaded.framework)
+    logged = framework.metrics_of_training(loaded, loaded.stages[0], adapter.Paths(work, work, work))
+    timers = [name for name, phase in framework.timers.items() if phase.startswith("update")]
+    return [sum(values.get(name, 0.0) for name in timers) for values in logged.values()]
+
+
+def times_table(updates: Mapping[str, Sequence[float]]) -> str:
+    """A Markdown table of seconds by training: the median over its steps, and the quartiles."""
+    rows = {name: pd.Series(seconds).quantile([0.5, 0.25, 0.75]) for name, seconds in updates.items()}
+    head = ["training", "an update, median (s)", "quartiles (s)"]
+    return table(head, [[name, f"{mid:.2f}", f"{low:.2f} to {high:.2f}"] for name, (mid, low, high) in rows.items()])
+
+
 def draw(rows: pd.DataFrame, output: Path) -> None:
     """The differences by step, on a logarithmic axis, with the aim."""
     figure_style.set_style()
@@ -156,7 +180,7 @@ def main() -> None:
     study = Study(arguments.problems, arguments.model, arguments.work, arguments.steps, arguments.seed, arguments.scale)
     first, *_ = names = runs()
     study.train(first, study.work / RECORDING, record=True)
-    distances: list[dict[str, object]] = []
+    distances, updates = list[dict[str, object]](), dict[str, list[float]]()
     for variant in VARIANTS:
         label = f", {variant}" if variant else ""
         trainings = {
@@ -164,11 +188,15 @@ def main() -> None:
         }
         for name, work in zip(names, trainings.values(), strict=True):
             study.train(name, work, variant)
+        updates |= {
+            label: update_seconds(name, work, study.scale)
+            for name, (label, work) in zip(names, trainings.items(), strict=True)
+        }
         if not variant:  # samples as it did when it was recorded, in another order within the step
             trainings = {RECORDING: study.work / RECORDING, **trainings}
         distances += compared(trainings, study.model, study.steps)
     rows = pd.DataFrame(distances)
-    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{summary_table(rows)}"
+    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{summary_table(rows)}\n\n{times_table(updates)}"
     durable.write_text(arguments.output / "lockstep.csv", rows.to_csv(index=False))
     durable.write_text(arguments.output / "lockstep.md", text)
     draw(rows, arguments.output / "lockstep.png")

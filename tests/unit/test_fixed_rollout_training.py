@@ -1,4 +1,4 @@
-"""Recorded completions and the comparison of weights, without a training: tests/contract/test_lockstep.py trains."""
+"""Recorded completions and the comparison of weights, without a training."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frameworks import adapter, recorded_rollouts, rollout_log
+from frameworks import adapter, recorded_rollouts, rollout_log, tensorboard_events
 from recipes.runs import load_run
 from studies.lockstep import fixed_rollout_training, weights
-from studies.lockstep.study import runs
+from studies.lockstep.study import runs, times_table, update_seconds
 from system import json_lines
 from tests.user_errors import refused
 
@@ -31,6 +31,21 @@ def judge(work: Path, steps: dict[int, list[tuple[str, list[float]]]]) -> None:
             for name, rewards in groups
             for reward in rewards
         )  # fmt: skip
+
+
+def test_how_long_updates_take_is_read_from_each_framework_s_log(tmp_path: Path) -> None:
+    verl, openrlhf, trl = (tmp_path / name for name in ("verl", "openrlhf", "trl"))
+    for folder in (verl / "native" / "log", openrlhf, trl):
+        folder.mkdir(parents=True)
+    steps = [{"step": step, "data": {"timing_s/update_actor": 2.0 * step, "timing_s/gen": 9.0}} for step in (1, 2, 3)]
+    (verl / "native/log/from-000000.jsonl").write_text("".join(map(json_lines.dump, steps)))
+    (openrlhf / "train.log").write_text("Global step 1: {'reward': 0.5, 'timing/ppo_train': 7.0}\n")
+    events = tensorboard_events.Writer(trl / "native" / "runs", 0)
+    events.add(1, {"train/reward": 0.5, "train/timing/update": 3.0, "train/timing/sampling": 4.0})
+    events.close()
+    updates = {work.name: update_seconds(f"crosscheck/{work.name}", work, "demo") for work in (verl, openrlhf, trl)}
+    assert updates == {"verl": [2, 4, 6], "openrlhf": [7], "trl": [3]}
+    assert "| verl | 4.00 | 3.00 to 5.00 |" in times_table(updates)
 
 
 @pytest.fixture
