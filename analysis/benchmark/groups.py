@@ -67,6 +67,16 @@ class Group:
         """Each training's median step; the first steps, which compile and fill caches, do not move it."""
         return _mean([float(np.median(one.seconds_of_steps)) for one in self.trainings])
 
+    @property
+    def seconds_of_first_step(self) -> Estimate:
+        """The first step of each training, without start-up."""
+        return _mean([one.seconds_of_steps[0] for one in self.trainings])
+
+    @property
+    def unnamed_share(self) -> float:
+        """What the timers leave of the trainings' time."""
+        return float(np.mean([one.phases.get("rest", 0.0) / one.seconds for one in self.trainings]))
+
     def mean_of(self, attribute: str) -> Estimate | None:
         """The mean of an attribute of the trainings; None if it is not known of all."""
         return _of_known([getattr(one, attribute) for one in self.trainings], 1.0 if attribute in SHARES else math.inf)
