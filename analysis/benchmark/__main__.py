@@ -159,7 +159,7 @@ def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
     return [
         f"Minutes of training until {target} of the held-out problems are right: {times}.",
         *(
-            f"Whether {first} is faster to it than {name} cannot be told from these seeds."
+            f"Whether {first} reaches it faster than {name} cannot be told from these seeds."
             for name in others
             if not mean_intervals.difference(reached[first], reached[name]).low > 0
         ),
