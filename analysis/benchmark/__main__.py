@@ -96,7 +96,7 @@ def _text(estimate: Estimate | None, form: Callable[[float], str]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.1f}"
+    return f"{100 * share:.0f}"
 
 
 def _money(amount: float) -> str:
@@ -115,7 +115,7 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     commits = {one.commit for _, one in each}
     text = _comparison(reached, target) if reached else []
     steps = [f"{one.name} {one.seconds_of_step.value:.3g} ({one.seconds_of_first_step.value:.3g})" for one in groups]
-    unnamed = [f"{one.name} {_percent(one.unnamed_share)} %" for one in groups]
+    unnamed = [f"{one.name} {100 * one.unnamed_share:.1f} %" for one in groups]
     text.append(f"Seconds of a step, and of the first, which warms up: {'; '.join(steps)}.")
     text.append(f"Of a training's time no timer names: {'; '.join(unnamed)}.")
     text.append(_trained([one for _, one in each]))
