@@ -196,7 +196,7 @@ def main() -> None:
             trainings = {RECORDING: study.work / RECORDING, **trainings}
         distances += compared(trainings, study.model, study.steps)
     rows = pd.DataFrame(distances)
-    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{summary_table(rows)}\n\n{times_table(updates)}"
+    text = f"Largest difference of a weight; the aim is {AIM}.\n\n{summary_table(rows)}\n{times_table(updates)}"
     durable.write_text(arguments.output / "lockstep.csv", rows.to_csv(index=False))
     durable.write_text(arguments.output / "lockstep.md", text)
     draw(rows, arguments.output / "lockstep.png")
