@@ -66,13 +66,13 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
         reached, price = group.seconds_to(accuracy), prices.get(group.name)
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
         cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
-            ("seconds_to_accuracy", f"minutes to {target}", reached, lambda value: f"{value / 60:.1f}"),
-            ("seconds", "whole (min)", group.seconds, lambda value: f"{value / 60:.1f}"),
+            ("seconds_to_accuracy", f"minutes to {target}", reached, _minutes),
+            ("seconds", "whole (min)", group.seconds, _minutes),
             ("start_up_seconds", "start-up (s)", group.start_up, "{:.1f}".format),
-            ("seconds_of_step", "a step (s)", group.seconds_of_step, "{:.2f}".format),
+            ("seconds_of_step", "a step (s)", group.seconds_of_step, _seconds),
             *(
-                (f"sampled_tokens_per_second_of_{column}", f"tokens/s, {kind}", group.rate(kind), "{:,.0f}".format)
-                for kind in ("sampling", "log-probabilities", "update")
+                (f"sampled_tokens_per_second_of_{column}", f"tokens/s, {short}", group.rate(kind), "{:,.0f}".format)
+                for kind, short in (("sampling", "sampling"), ("log-probabilities", "log-probs"), ("update", "update"))
                 for column in [kind.replace("-", "_")]
             ),
             ("padding_share", "padding (%)", group.mean_of("padding_share"), _percent),
@@ -93,6 +93,14 @@ def _text(estimate: Estimate | None, form: Callable[[float], str]) -> str:
     if estimate is None:
         return UNKNOWN
     return form(estimate.value) if math.isinf(estimate.high) else interval_text(estimate, form)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f}" if seconds >= 10 else f"{seconds:.2f}"
 
 
 def _percent(share: float) -> str:
