@@ -108,7 +108,7 @@ def command(
     from analysis.compare_checkpoints.recognise_side import TRAININGS, check_sides, recognise_side
     from eval import benchmark
 
-    configuration = grade_command.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
+    configuration = graph.configured(**{key: yaml.safe_load(text) for key, text in settings.items()})
     benchmarks = configuration.get("benchmarks") or ()
     benchmark.check_names(benchmarks)
     grading = grade_command.request((), configuration, extraction=extraction, mapping=fields)
@@ -255,7 +255,7 @@ def compare_pair(
         chosen |= {"checkpoint": new.name, "baseline": baseline.name}
         if {baseline.kind, new.kind} == {MODEL}:  # what the workflow would refuse, with the exit status of comparisons
             configuration = {key: yaml.safe_load(text) for key, text in settings.items()} | chosen
-            ComparisonRequest(grade_command.configured(**configuration), {}, results)
+            ComparisonRequest(graph.configured(**configuration), {}, results)
         target = graph.target_of(folder)
         if failed := graph.run_target(target, settings | graph.configuration(chosen), options):
             click.echo(f"Error: the samples or the comparison could not be made (status {failed})", err=True)
@@ -312,7 +312,7 @@ def compare_runs(
 
 def check_seeds(names: Sequence[str], settings: Mapping[str, str]) -> None:
     """Refuse a side with one training, before anything is trained; raises UserError."""
-    configured = grade_command.configured()["seeds"]
+    configured = graph.configured()["seeds"]
     seeds = yaml.safe_load(settings["seeds"]) if "seeds" in settings else configured
     if (trainings := sum(1 if name.count("/") == 2 else len(seeds) for name in names)) < 2:
         raise UserError(

@@ -14,7 +14,6 @@ from contracts.run_file import SCALES
 from grading.extraction import RULES
 from system.errors import ROOT
 from system.text_table import aligned
-from system.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from eval.grade_generations import GradedGenerations, Request
@@ -61,17 +60,11 @@ def command(
     """
     from eval.grade_generations import grade_generations
 
-    wanted = request(files, configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
+    wanted = request(files, graph.configured(scale=scale, data_mirror=data_mirror), mapping=fields, **options)
     graded = grade_generations(wanted)
     click.echo(summary(graded))
     click.echo(f"scores: {wanted.results.run(graded.run).scores}")
     click.echo(f"page:   {report_page(wanted.results, graded)}")
-
-
-def configured(**chosen: object) -> dict[str, Any]:
-    """The configuration, with the values that a command names."""
-    values = {key: value for key, value in chosen.items() if value is not None}
-    return read_yaml(ROOT / "config" / "config.yaml") | values
 
 
 def request(files: tuple[str, ...], configuration: Mapping[str, Any], **options: Any) -> Request:

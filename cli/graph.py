@@ -136,14 +136,19 @@ def configuration(settings: Mapping[str, Any]) -> dict[str, str]:
     return {key: f" {text} " if text.startswith('"') else text for key, text in texts.items()}
 
 
+def configured(**chosen: object) -> dict[str, Any]:
+    """The configuration, with the values that a command names."""
+    values = {key: value for key, value in chosen.items() if value is not None}
+    return read_yaml(ROOT / "config" / "config.yaml") | values
+
+
 def read_configuration(settings: Mapping[str, str]) -> dict[str, Any]:
     """The configuration with these keys in place of its own; raises UserError where it would be none.
 
     Args:
         settings: YAML by key, see `configuration`.
     """
-    values = {key: read_yaml_text(text, f"--config {key}") for key, text in settings.items()}
-    whole = read_yaml(ROOT / "config" / "config.yaml") | values
+    whole = configured() | {key: read_yaml_text(text, f"--config {key}") for key, text in settings.items()}
     validate(whole, "config", "the configuration")
     return whole
 

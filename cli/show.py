@@ -17,6 +17,6 @@ def command(results: tuple[str, ...]) -> None:
     """
     from analysis.artefacts.describe import describe, find_result
 
-    folder = grade.request((), grade.configured()).results
+    folder = grade.request((), graph.configured()).results
     for number, name in enumerate(results):
         click.echo(("\n" if number else "") + describe(find_result(name, folder)))

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from analysis.compare_checkpoints import recognise_side as sides
 from analysis.compare_checkpoints.recognise_side import check_sides, recognise_side
-from cli import grade, graph
+from cli import graph
 from cli.compare import check_options, two_sides
 from cli.main import crosszero
 from contracts.paths import ResultsFolder
@@ -106,8 +106,8 @@ def test_files_of_fields_that_are_named_and_of_a_benchmark_that_is_named(
     results: ResultsFolder,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    configured = grade.configured()
-    monkeypatch.setattr(grade, "configured", lambda **chosen: configured | chosen)
+    configured = graph.configured()
+    monkeypatch.setattr(graph, "configured", lambda **chosen: configured | chosen)
     files = [
         write(tmp_path / name, *({"asked": QUESTIONS[i], "said": f"\\boxed{{{i + wrong}}}"} for i in numbers))[0]
         for name, numbers, wrong in (("old.jsonl", (0, 1), 1), ("new.jsonl", (1, 2), 0), ("far.jsonl", (2,), 0))

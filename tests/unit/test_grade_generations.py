@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from cli import grade
+from cli import grade, graph
 from cli.main import crosszero
 from contracts import provenance, tables
 from contracts.paths import ResultsFolder
@@ -29,8 +29,8 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ResultsFolder:
     tables.write(problems_of(*QUESTIONS), tables.PROBLEM, folder.problems("benchmarks", "gsm8k"))
     tables.write(problems_of("What is it?"), tables.PROBLEM, folder.problems("benchmarks", "aime24"))
     monkeypatch.setattr(recognise_benchmark, "_benchmarks_to_try", lambda: [["gsm8k", "aime24"], []])
-    configured = grade.configured() | {"results": str(tmp_path / "results")}
-    monkeypatch.setattr(grade, "configured", lambda **_: configured)
+    configured = graph.configured() | {"results": str(tmp_path / "results")}
+    monkeypatch.setattr(graph, "configured", lambda **_: configured)
     return folder
 
 
