@@ -99,7 +99,7 @@ def test_many_small_losses_are_seen() -> None:
 def test_a_damaged_line_is_one_sentence(tmp_path: Path, line: str, before: int) -> None:
     file = tmp_path / "own_speed.csv"
     own_speed.write([FIRST] * 3, file)
-    lines = file.read_text().splitlines()
+    lines = file.read_text().split("\n")[:-1]
     file.write_text(
         "\n".join([*lines[: before + 1], line, *([] if line[0] == '"' else lines[before + 1 :])]),
         errors="surrogateescape",
