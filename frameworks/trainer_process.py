@@ -29,8 +29,11 @@ from frameworks.training_progress import Metrics, Progress
 from system import fork_server, subreaper
 from system.errors import UserError
 
-# As Python's and Rust's errors have it, in a trainer's own output.
-DISK_IS_FULL = re.compile(rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]")
+# In a trainer's own output: as Python's and Rust's errors have it, then as torch.save's that write a checkpoint.
+DISK_IS_FULL = re.compile(
+    rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]"
+    r"|RuntimeError: (basic_ios::clear: iostream error|\[enforce fail at inline_container.*\] \. unexpected pos )"
+)
 WATCH_SECONDS = 10.0
 FINISHED_SECONDS = 1.0  # between looks whether a trainer that does not end at its last step is there
 END_SECONDS = 20.0  # between SIGTERM and SIGKILL
