@@ -1,4 +1,4 @@
-"""A trainer whose checkpoint does not fit on the disk is told from one that fails otherwise."""
+"""If torch cannot write a checkpoint, the full disk is named."""
 
 from __future__ import annotations
 
