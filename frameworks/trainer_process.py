@@ -29,10 +29,11 @@ from frameworks.training_progress import Metrics, Progress
 from system import fork_server, subreaper
 from system.errors import UserError
 
-# In a trainer's own output: as Python's and Rust's errors have it, then as torch.save's that write a checkpoint.
-DISK_IS_FULL = re.compile(
-    rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]"
-    r"|RuntimeError: (basic_ios::clear: iostream error|\[enforce fail at inline_container.*\] \. unexpected pos )"
+# As Python's and Rust's errors have it, in a trainer's own output.
+DISK_IS_FULL = re.compile(rf"(\[Errno|\(os error) ({errno.ENOSPC}|{errno.EDQUOT})[\])]")
+# torch.save's words, the same on a full disk and at a limit of file sizes.
+NOT_WRITTEN = re.compile(
+    r"RuntimeError: (basic_ios::clear: iostream error|\[enforce fail at inline_container.*\] \. unexpected pos )"
 )
 WATCH_SECONDS = 10.0
 FINISHED_SECONDS = 1.0  # between looks whether a trainer that does not end at its last step is there
@@ -130,8 +131,14 @@ def run(command: Command, log: Path, monitor: Monitor) -> None:
             file.write(noted["trace"])
             recent.append(noted["trace"])
     reason = trainer.reason(status)
-    if reason is not None and reason.code == FAILED and any(map(DISK_IS_FULL.search, recent)):
-        reason = _disk_full()
+    if reason is not None and reason.code == FAILED:
+        if any(map(DISK_IS_FULL.search, recent)):
+            reason = _disk_full()
+        elif any(map(NOT_WRITTEN.search, recent)):
+            sentence = (
+                "could not write a checkpoint: the disk may be full, or the limit of file sizes (ulimit -f) reached"
+            )
+            reason = UserError(sentence, code="checkpoint-not-written")
     if reason is not None:
         if reason.code != "disk-full":
             sys.stderr.write("".join(recent))

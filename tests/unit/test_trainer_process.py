@@ -100,15 +100,7 @@ def test_another_status_than_zero_is_an_error_with_the_last_lines(
     assert "CUDA out of memory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        "OSError: [Errno 28] No space",
-        "SafetensorError: I/O error: full (os error 122)",
-        "RuntimeError: basic_ios::clear: iostream error",
-        "(Actor) RuntimeError: [enforce fail at inline_container.cc:672] . unexpected pos 1076145280 vs 1076145168",
-    ],
-)
+@pytest.mark.parametrize("error", ["OSError: [Errno 28] No space", "SafetensorError: I/O error: full (os error 122)"])
 def test_a_full_disk_is_named_in_place_of_the_trainers_last_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], error: str
 ) -> None:
