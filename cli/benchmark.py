@@ -28,7 +28,7 @@ SEEDS = "[0, 1, 2]"
 @click.option(
     "--bare", is_flag=True, help="Also train by each framework's own command, to measure what CrossZero adds."
 )
-@click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all trainings reach.")
+@click.option("--accuracy", type=float, metavar="PERCENT", help="To reach; by default what all reach that learn.")
 @click.option(
     "--price", metavar="AMOUNT,NAME=AMOUNT,…",
     help="For an hour of a GPU here, or of the machine where there is none; for others by a part of the name of their "

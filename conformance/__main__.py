@@ -90,7 +90,7 @@ def compare_frameworks(count: int, seed: int = 0, only: Collection[str] = ()) ->
         )
     start, inputs = time.monotonic(), input_of_frameworks(count, seed)
     reference = Reference(inputs["formulas"], inputs["batches"], inputs["cases"])
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each only waits for its framework's process
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # each only waits for its framework's process
         outcomes = dict(zip(frameworks, pool.map(lambda name: run_cases(name, inputs), frameworks), strict=True))
     results = {name: one.results for name, one in outcomes.items()}
     spent = ", ".join(f"{name} {one.cpu_seconds:.0f}" for name, one in outcomes.items())

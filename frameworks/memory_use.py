@@ -19,7 +19,7 @@ from system import fork_server
 
 GB = 1e9
 SECONDS = 1.0  # between two looks at the GPUs, and at the least between two at the host
-LOOKING_SHARE = 0.02  # of the time, for looks at the host at the most: /proc walks through the memory of each process
+LOOKING_SHARE = 0.01  # of the time, for looks at the host at the most: /proc walks through the memory of each process
 
 
 def processes_below(root: int) -> list[int]:

@@ -212,7 +212,7 @@ def _as_if_started() -> None:
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()
     if torch := sys.modules.get("torch"):
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1))
+        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))))
 
 
 def run_and_exit(request: dict[str, Any], python: str) -> NoReturn:

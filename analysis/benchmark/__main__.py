@@ -64,6 +64,7 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
     rows, texts = [], []
     for group in groups:
         reached, price = group.seconds_to(accuracy), prices.get(group.name)
+        count = sum(one.seconds_to(accuracy) is not None for one in group.trainings)
         paid = Estimate(*(price * group.payers * value / 3600 for value in reached)) if reached and price else None
         cells: list[tuple[str, str, Estimate | None, Callable[[float], str]]] = [
             ("seconds_to_accuracy", f"minutes to {target}", reached, _minutes),
@@ -81,10 +82,13 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
             ("gpu_utilisation", "GPU busy (%)", group.mean_of("gpu_utilisation"), _percent),
             ("cost_to_accuracy", f"cost to {target}", paid, _money),
         ]
-        row = {"run": group.name, "seeds": len(group.trainings), "accuracy": accuracy, "price": price}
+        row = {"run": group.name, "seeds": len(group.trainings), "reached": count, "accuracy": accuracy, "price": price}
         rows.append(row | interval_columns({column: estimate for column, _, estimate, _ in cells}))
         text = {"run": group.name, "seeds": f"{len(group.trainings)}"}
-        texts.append(text | {header: _text(estimate, form) for _, header, estimate, form in cells})
+        for _, header, estimate, form in cells:
+            part = group.part_text(accuracy) if estimate and header.endswith(target) else ""
+            text[header] = ", ".join(filter(None, [_text(estimate, form), part]))
+        texts.append(text)
     display = pd.DataFrame(texts)
     return Table("costs", pd.DataFrame(rows), display.loc[:, (display != UNKNOWN).any()])
 
@@ -116,12 +120,13 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     target = f"{100 * accuracy:.1f} %"
     reached = {group.name: estimate for group in groups if (estimate := group.seconds_to(accuracy))}
     begun = [group.name for group in groups if group.begins_with(accuracy)]
-    missed = [group.name for group in groups if group.name not in {*reached, *begun}]
+    missed = [f"{group.name}, seed {one.seed}" for group in groups for one in group.missing(accuracy)]
     each = [(f"{group.name}, seed {one.seed}", one) for group in groups for one in group.trainings]
     resumed = [name for name, one in each if one.resumed]
     stopped = [f"{name} (step {one.steps}: {one.stop_reason})" for name, one in each if one.stop_reason]
     commits = {one.commit for _, one in each}
-    text = _comparison(reached, target) if reached else []
+    parts = {group.name: part for group in groups if (part := group.part_text(accuracy))}
+    text = _comparison(reached, parts, target) if reached else []
     steps = [f"{one.name} {one.seconds_of_step.value:.3g} ({one.seconds_of_first_step.value:.3g})" for one in groups]
     unnamed = [f"{one.name} {100 * one.unnamed_share:.1f} %" for one in groups]
     text.append(f"Seconds of a step, and of the first, which warms up: {'; '.join(steps)}.")
@@ -130,7 +135,7 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     if len(stopped) == len(each):
         text.append("No training has an accuracy: all were stopped at a sign of collapse.")
     elif missed:
-        text.append(f"Not all seeds reach {target}: {'; '.join(missed)}.")
+        text.append(f"These do not reach {target}, and count in no time until then: {'; '.join(missed)}.")
     if stopped:
         text.append(f"Stopped at a sign of collapse, and not evaluated: {'; '.join(stopped)}.")
     if begun:
@@ -160,16 +165,20 @@ def _trained(trainings: Sequence[Training]) -> str:
     )
 
 
-def _comparison(reached: Mapping[str, Estimate], target: str) -> list[str]:
-    """The times of those that reach the target, and from which of them the fastest cannot be told."""
-    first, *others = order = sorted(reached, key=lambda name: reached[name].value)
-    times = "; ".join(f"{name} {reached[name].value / 60:.1f}" for name in order)
+def _comparison(reached: Mapping[str, Estimate], parts: Mapping[str, str], target: str) -> list[str]:
+    """The times until the target, and which of them cannot be told from the fastest, if all seeds reach it."""
+    order = sorted(reached, key=lambda name: (name in parts, reached[name].value))
+    times = [f"{name} {reached[name].value / 60:.1f}" for name in order]
+    texts = [
+        f"{time} with {parts[name]} seeds" if name in parts else time for name, time in zip(order, times, strict=True)
+    ]
+    first = order[0]
     return [
-        f"Minutes of training until {target} of the held-out problems are right: {times}.",
+        f"Minutes of training until {target} of the held-out problems are right: {'; '.join(texts)}.",
         *(
             f"Whether {first} reaches it faster than {name} cannot be told from these seeds."
-            for name in others
-            if not mean_intervals.difference(reached[first], reached[name]).low > 0
+            for name in order[1:]
+            if name not in parts and not mean_intervals.difference(reached[first], reached[name]).low > 0
         ),
     ]
 
@@ -233,7 +242,9 @@ def main() -> None:
     parser.add_argument(
         "--with", dest="others", type=Path, nargs="*", default=[], metavar="JSON", help="benchmark.json of others"
     )
-    parser.add_argument("--accuracy", type=float, help="to reach, in percent; by default what all trainings reach")
+    parser.add_argument(
+        "--accuracy", type=float, help="to reach, in percent; by default what all trainings reach that learn"
+    )
     parser.add_argument("--price", default="", help="of an hour of a GPU, or of the machine where there is none")
     parser.add_argument("--output", type=Path, required=True, help="folder for page, tables, figures, benchmark.json")
     arguments = parser.parse_args()
@@ -248,7 +259,9 @@ def main() -> None:
     prices = hourly(request.prices(arguments.price), groups, own)
     table, sentences = costs_table(groups, accuracy, prices), summary_sentences(groups, accuracy)
     if arguments.accuracy is None:
-        sentences.insert(1, "That is the highest accuracy which all trainings reach; --accuracy sets another.")
+        sentences.insert(
+            1, "That is the highest accuracy which all trainings that learn reach; --accuracy sets another."
+        )
     shares, history = share_table(groups), own_speed.read(own_speed.FILE)
     sentences += share_sentences(groups)
     for one in (table, *([shares] if len(shares.data) else [])):

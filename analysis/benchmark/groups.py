@@ -86,8 +86,18 @@ class Group:
         return _of_known([one.rate(kind) for one in self.trainings])
 
     def seconds_to(self, accuracy: float) -> Estimate | None:
-        """Until an accuracy is reached; None if a training does not reach it, or begins with it."""
-        return _of_known([one.seconds_to(accuracy) for one in self.trainings])
+        """Until an accuracy is reached, of those that reach it; None if none does, or a base model has it already."""
+        known = [time for one in self.trainings if (time := one.seconds_to(accuracy)) is not None]
+        return _mean(known) if known and not self.begins_with(accuracy) else None
+
+    def part_text(self, accuracy: float) -> str:
+        """How many of the seeds reach an accuracy, as "4 of 5"; empty if all do."""
+        seeds, missing = len(self.trainings), len(self.missing(accuracy))
+        return f"{seeds - missing} of {seeds}" if missing else ""
+
+    def missing(self, accuracy: float) -> list[Training]:
+        """The trainings that do not reach an accuracy."""
+        return [one for one in self.trainings if one.seconds_to(accuracy) is None and not one.begins_with(accuracy)]
 
     def begins_with(self, accuracy: float) -> bool:
         """Whether a base model has an accuracy already."""
@@ -131,9 +141,17 @@ def _hardware_of_line(one: Training) -> str:
 
 
 def common_accuracy(trainings: Sequence[Training]) -> float:
-    """The highest accuracy that every training which was not stopped reaches at a checkpoint after its first step.
+    """The highest accuracy that is reached, at a checkpoint after its first step, by every training that learns.
 
+    Those learn that get above their base model; where none does, all count, and those that were stopped never do.
     Rounded down to a tenth of a percent, as readers see it, so that `--accuracy` can ask for it again; 0 without any.
     """
-    highest = (max(value for step, _, value in one.curve if step) for one in trainings if one.curve)
-    return math.floor(1000 * (min(highest, default=0.0) + NEARLY)) / 10 / 100
+    highest = [
+        (one, _rounded_down(max(value for step, _, value in one.curve if step))) for one in trainings if one.curve
+    ]
+    learnt = [accuracy for one, accuracy in highest if not one.begins_with(accuracy)]
+    return min(learnt or [accuracy for _, accuracy in highest], default=0.0)
+
+
+def _rounded_down(accuracy: float) -> float:
+    return math.floor(1000 * (accuracy + NEARLY)) / 10 / 100

@@ -90,7 +90,7 @@ def table(run: RunResults, lists: list[PatternList]) -> pd.DataFrame:
         texts = run.text(*cell)
         matches[:, run.rows(*cell).index] = [count(texts, item.regex) for item in lists]
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow lets go of Python's lock
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:  # Arrow lets go of Python's lock
         list(threads.map(count_cell, run.cells))
     parts = []
     for item, list_matches in zip(lists, matches, strict=True):

@@ -215,7 +215,7 @@ def write(
         packed = _pack(head, "".join(held).encode("utf-8", "replace"))
         (folder / f"chunk-{number}.js").write_text(f'chunk({number}, "{packed}")\n', encoding="ascii")
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
         list(threads.map(write_chunk, range(len(first)), first, [*first[1:], len(samples)]))
     keywords = [
         _in_javascript(entry.regex) for item in lists if item.name.startswith("reflection") for entry in item.entries

@@ -94,6 +94,27 @@ def test_the_page_with_another_machine_s_numbers(
     assert stored[0].phases == read(tmp_path / "demo").phases
 
 
+@pytest.mark.parametrize("ends", [0.0, 0.1, 0.1004, 0.05])
+@pytest.mark.parametrize("failed", [1, 2, 3])
+def test_what_learns_nothing_takes_no_time_from_the_others(one_training: Training, failed: int, ends: float) -> None:
+    lines = [[(0, 0.0, 0.1), (4, 20.0, 0.5)]] * (3 - failed) + [[(0, 0.0, 0.1), (4, 20.0, ends)]] * failed
+    some = [replace(one_training, seed=seed, curve=line) for seed, line in enumerate(lines)]
+    groups = groups_of([*some, *(replace(one, run="a/slower", curve=[(0, 0.0, 0.1), (4, 80.0, 0.5)]) for one in some)])
+    accuracy = common_accuracy([one for group in groups for one in group.trainings])
+    assert accuracy == 0.5
+    costs = program.costs_table(groups, accuracy, {group.name: 1.0 for group in groups})
+    first, second = costs.display.to_dict("records")
+    assert second["minutes to 50.0 %"] == "1.3 [1.3, 1.3]" and costs.data["reached"].to_list() == [3 - failed, 3]
+    for header in ("minutes to 50.0 %", "cost to 50.0 %"):
+        assert first[header].endswith(f", {3 - failed} of 3") if failed < 3 else first[header] == program.UNKNOWN
+    text = program.summary_sentences(groups, accuracy)
+    missed = "; ".join(f"{RUN}, seed {seed}" for seed in range(3 - failed, 3))
+    assert f"These do not reach 50.0 %, and count in no time until then: {missed}." in text
+    assert text[0].endswith(f"a/slower 1.3; {RUN} 0.3 with {3 - failed} of 3 seeds." if failed < 3 else "a/slower 1.3.")
+    assert not any("cannot be told" in sentence for sentence in text)  # from means over unlike seeds
+    assert common_accuracy(some[3 - failed :]) == float(f"{ends:.3f}")  # none learns
+
+
 @pytest.mark.parametrize("highest, target", [(0.7873, "78.7"), (0.285, "28.5"), (0.1 + 0.2, "30.0"), (0.0004, "0.0")])
 def test_the_common_accuracy_can_be_asked_for_as_it_is_shown(
     one_training: Training, highest: float, target: str
@@ -134,7 +155,8 @@ def test_a_training_that_was_stopped_is_shown_without_accuracy(
     stopped = replace(one, steps=3, completions_per_step=1.0)  # as one of another stage may have had
     assert len(groups_of(exchange.put_together([stopped, read(results)]))) == 1
     text = make_page(RUN, "crosscheck/verl")
-    assert f"Not all seeds reach 70.0 %: {RUN}." in text and "seed 1 (step 4: entropy fell to 0)" in text
+    assert f"These do not reach 70.0 %, and count in no time until then: {RUN}, seed 1." in text
+    assert "seed 1 (step 4: entropy fell to 0)" in text
     assert exchange.read(page / request.FILE)[1] == one
     scores = ResultsFolder(results).run(run_id(RUN, 0)).scores
     tables.write(tables.SCORE.empty_table(), tables.SCORE, scores)

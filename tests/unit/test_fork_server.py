@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from contracts.run_file import ROOT
+from envs import build
 from system import fork_server
 from tests import needs
 from tests.waiting import LIMIT, wait_until
@@ -70,6 +71,23 @@ def test_it_does_what_an_interpreter_does(python: str, forked: str, tmp_path: Pa
 
 def test_packages_are_there_before_it_starts(forked: str) -> None:
     assert run(forked, "-c", "import sys; print('wave' in sys.modules)").stdout == "True\n"
+
+
+@needs.environments("trl")
+def test_torch_computes_on_the_cores_that_the_job_may_use(tmp_path: Path) -> None:
+    program = (
+        "import os, subprocess\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from pathlib import Path\n"
+        "from system import fork_server, forked_job\n"
+        "forked_job.fork_processes(['torch'], {})\n"
+        "python = str(fork_server.write_interpreter(Path('python').absolute()))\n"
+        "subprocess.run([python, '-c', 'import torch; print(torch.get_num_threads())'])\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    python = build.folder("trl", "cpu") / "bin" / "python"
+    ended = run(str(python), "-c", program, cwd=tmp_path, env=environment | {"PYTHONPATH": str(ROOT)})
+    assert ended.stdout == "1\n", ended.stderr
 
 
 def test_a_fork_ends_with_its_client(forked: str) -> None:
