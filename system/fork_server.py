@@ -42,7 +42,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 DESCRIPTORS = 250  # that one message may carry; linux/include/net/scm.h has 253
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.2  # for signals and what the kernel does not tell; the end of a fork is seen at once
 
 
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -301,11 +301,19 @@ def default_signals() -> None:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
+def _readable_at_end(pid: int) -> dict[int, int]:
+    """A descriptor, by process, that can be read from when it has ended; none before Linux 5.3."""
+    with contextlib.suppress(AttributeError, OSError):
+        return {pid: os.pidfd_open(pid)}
+    return {}
+
+
 def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
     """Serve until the first fork ends; returns its exit status. The other forks end with their clients."""
-    server, clients = os.getpid(), dict[int, socket.socket]()
+    server, clients, ends = os.getpid(), dict[int, socket.socket](), _readable_at_end(first)
     while True:
-        ready, _, _ = select.select([listener, *clients.values()], [], [], POLL_SECONDS)
+        watched: list[Any] = [listener, *clients.values(), *ends.values()]
+        ready, _, _ = select.select(watched, [], [], POLL_SECONDS)
         if listener in ready:
             connection, _ = listener.accept()
             request, received = receive_request(connection)
@@ -315,6 +323,8 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
                 default_signals()
                 for other in (listener, connection, *clients.values()):
                     other.close()
+                for descriptor in ends.values():
+                    os.close(descriptor)
                 os.setsid()
                 adopt_client(request, received)
                 run_and_exit(request, str(python))
@@ -322,6 +332,7 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
                 os.close(descriptor)
             connection.sendall(pid.to_bytes(8, "big"))
             clients[pid] = connection
+            ends |= _readable_at_end(pid)
         ended, status = os.waitpid(first, os.WNOHANG)
         if ended:
             return shell_status(os.waitstatus_to_exitcode(status))
@@ -332,6 +343,8 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
                 with contextlib.suppress(OSError):
                     connection.sendall(code.to_bytes(8, "big"))
                 clients.pop(pid).close()
+                if pid in ends:
+                    os.close(ends.pop(pid))
             elif connection in ready:  # a client sends nothing after its request, so it was killed
                 os.kill(pid, signal.SIGKILL)
 

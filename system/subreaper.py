@@ -27,7 +27,7 @@ from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_CHILD_SUBREAPER = 1, 15, 36  # linux/prctl.h
 OWN_LIFE, USUAL = b"cz-own-life", b"python"  # names of processes
-LOOK_SECONDS = 0.05
+LOOK_SECONDS = 0.2  # for signals and what the kernel does not tell; a child's end is seen at once
 PATIENCE_SECONDS = 15.0  # between asking the command to end and killing it
 JOB_PATIENCE_SECONDS = 25.0  # for a whole job: a trainer may save a checkpoint; less than system/work_lock.py waits
 ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)  # srun turns SIGTERM into a kill, but passes SIGUSR1 on
