@@ -94,7 +94,8 @@ def machine() -> str:
     """This machine in words: its processor, the cores that this process may use, and its memory."""
     described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return f"{len(os.sched_getaffinity(0))} cores of {processor(described)}, {memory_gb:.0f} GB"
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} core{'s' if cores > 1 else ''} of {processor(described)}, {memory_gb:.0f} GB"
 
 
 def processor(described: str) -> str:

@@ -33,5 +33,7 @@ def test_a_processor_of_arm_has_no_name_there() -> None:
     assert processor("") == platform.machine()
 
 
-def test_this_machine_has_cores_and_memory() -> None:
-    assert " cores of " in machine() and machine().endswith(" GB")
+@pytest.mark.parametrize("cores, text", [({5}, "1 core of "), ({0, 7}, "2 cores of ")])
+def test_this_machine_has_cores_and_memory(monkeypatch: pytest.MonkeyPatch, cores: set[int], text: str) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: cores)
+    assert machine().startswith(text) and machine().endswith(" GB")
