@@ -38,14 +38,13 @@ import tempfile
 import traceback
 import types
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
-DESCRIPTORS = 250  # that one message may carry; linux/include/net/scm.h has 253
-POLL_SECONDS = 0.2  # for signals and what the kernel does not tell; the end of a fork is seen at once
+from system import fork_client, private_folder, subreaper
+from system.fork_client import FORWARDED
 
-
-FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _forks: Path | None = None  # in the job's program: the executable that runs in forks
 
 
@@ -74,80 +73,16 @@ def this_program() -> dict[str, Any]:
 def _script(socket_file: Path) -> Path:
     """Write the executable beside the server's socket."""
     file = socket_file.with_name("python")
-    client = [sys.executable, "-S", "-E", str(Path(__file__).absolute()), str(socket_file)]
+    client = [sys.executable, "-S", "-E", fork_client.__file__, str(socket_file)]
     file.write_text(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n')
     file.chmod(0o755)
     return file
 
 
-def receive(connection: socket.socket, size: int) -> bytes:
-    """Receive exactly `size` bytes; raises EOFError if the other side has closed."""
-    received = b""
-    while len(received) < size:
-        part = connection.recv(size - len(received))
-        if not part:
-            raise EOFError
-        received += part
-    return received
-
-
-def run_in_fork(server: str, arguments: list[str]) -> int:
-    """Have the server run an interpreter's arguments; returns the exit status. Signals are forwarded."""
-    listed = sorted(int(entry.name) for entry in Path("/proc/self/fd").iterdir())
-    descriptors = [number for number in listed if Path(f"/proc/self/fd/{number}").exists()]
-    connection = socket.socket(socket.AF_UNIX)
-    connection.connect(server)
-    send_request(
-        connection, {"words": arguments, "folder": str(Path.cwd()), "environment": dict(os.environ)}, descriptors
-    )
-    for descriptor in descriptors:  # pipes close when the fork closes them
-        if descriptor > 2:
-            os.close(descriptor)
-    return exit_status(connection)
-
-
-def send_request(connection: socket.socket, request: dict[str, Any], descriptors: list[int]) -> None:
-    """Send a request and wait until its fork has started; signals are forwarded to that, earlier ones too.
-
-    Args:
-        connection: to a server.
-        request: words, folder and environment.
-        descriptors: of this process, that the fork gets under the same numbers.
-
-    Raises:
-        EOFError: the server has ended.
-    """
-
-    def forward(number: int, _: Any) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
-
-    signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
-    try:
-        body = json.dumps(request | {"descriptors": descriptors}).encode()
-        socket.send_fds(connection, [len(body).to_bytes(8, "big")], descriptors)
-        connection.sendall(body)
-        pid = int.from_bytes(receive(connection, 8), "big")
-        for number in FORWARDED:
-            signal.signal(number, forward)
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, FORWARDED)
-
-
 def receive_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """In a server: the request of a client, and its descriptors as they arrived here."""
-    size, received, _, _ = socket.recv_fds(connection, 8, DESCRIPTORS)
-    return json.loads(receive(connection, int.from_bytes(size, "big"))), received
-
-
-def exit_status(connection: socket.socket) -> int:
-    """The exit status of what was asked for; signal handlers run while it is waited for."""
-    while not select.select([connection], [], [], POLL_SECONDS)[0]:  # a signal just before it blocks does not wake it
-        pass
-    try:
-        return int.from_bytes(receive(connection, 8), "big")
-    except EOFError:  # the server was killed, and so was the fork
-        return shell_status(-signal.SIGKILL)
+    size, received, _, _ = socket.recv_fds(connection, 8, fork_client.DESCRIPTORS)
+    return json.loads(fork_client.receive(connection, int.from_bytes(size, "big"))), received
 
 
 def adopt_client(request: dict[str, Any], received: list[int]) -> None:
@@ -260,13 +195,11 @@ def serve(program: dict[str, Any]) -> NoReturn:
     Args:
         program: words and folder; this process has its environment and files already.
     """
-    from system import private_folder
-
     global _forks
     folder = private_folder.new("forks")
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(folder / "socket"))
-    listener.listen(DESCRIPTORS)
+    listener.listen(fork_client.DESCRIPTORS)
     python = _script(folder / "socket")
     server = os.getpid()
     first = os.fork()
@@ -288,8 +221,6 @@ def serve(program: dict[str, Any]) -> NoReturn:
 
 def end_with(server: int, number: int) -> None:
     """In a fork: have the kernel send it a signal when the server ends, however that ends."""
-    from system import subreaper
-
     subreaper.prctl(subreaper.PR_SET_PDEATHSIG, number)
     if os.getppid() != server:
         os._exit(1)
@@ -301,19 +232,12 @@ def default_signals() -> None:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-def _readable_at_end(pid: int) -> dict[int, int]:
-    """A descriptor, by process, that can be read from when it has ended; none before Linux 5.3."""
-    with contextlib.suppress(AttributeError, OSError):
-        return {pid: os.pidfd_open(pid)}
-    return {}
-
-
 def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
     """Serve until the first fork ends; returns its exit status. The other forks end with their clients."""
-    server, clients, ends = os.getpid(), dict[int, socket.socket](), _readable_at_end(first)
+    server, end, clients = os.getpid(), subreaper.readable_at_end(first), dict[int, list[Any]]()
     while True:
-        watched: list[Any] = [listener, *clients.values(), *ends.values()]
-        ready, _, _ = select.select(watched, [], [], POLL_SECONDS)
+        watched: list[Any] = [listener, *end, *chain.from_iterable(clients.values())]
+        ready, _, _ = select.select(watched, [], [], fork_client.POLL_SECONDS)
         if listener in ready:
             connection, _ = listener.accept()
             request, received = receive_request(connection)
@@ -321,38 +245,25 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
             if pid == 0:
                 end_with(server, signal.SIGKILL)
                 default_signals()
-                for other in (listener, connection, *clients.values()):
+                for other in (connection, *watched):
                     other.close()
-                for descriptor in ends.values():
-                    os.close(descriptor)
                 os.setsid()
                 adopt_client(request, received)
                 run_and_exit(request, str(python))
             for descriptor in received:
                 os.close(descriptor)
             connection.sendall(pid.to_bytes(8, "big"))
-            clients[pid] = connection
-            ends |= _readable_at_end(pid)
+            clients[pid] = [connection, *subreaper.readable_at_end(pid)]
         ended, status = os.waitpid(first, os.WNOHANG)
         if ended:
-            return shell_status(os.waitstatus_to_exitcode(status))
-        for pid, connection in list(clients.items()):
+            return fork_client.shell_status(os.waitstatus_to_exitcode(status))
+        for pid, (connection, *_) in list(clients.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
-                code = shell_status(os.waitstatus_to_exitcode(status))
+                code = fork_client.shell_status(os.waitstatus_to_exitcode(status))
                 with contextlib.suppress(OSError):
                     connection.sendall(code.to_bytes(8, "big"))
-                clients.pop(pid).close()
-                if pid in ends:
-                    os.close(ends.pop(pid))
+                for each in clients.pop(pid):
+                    each.close()
             elif connection in ready:  # a client sends nothing after its request, so it was killed
                 os.kill(pid, signal.SIGKILL)
-
-
-def shell_status(code: int) -> int:
-    """The exit status that a shell shows for a process that ended by a signal."""
-    return code if code >= 0 else 128 - code
-
-
-if __name__ == "__main__":
-    sys.exit(run_in_fork(sys.argv[1], sys.argv[2:]))

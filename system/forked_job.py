@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from system import fork_server, interruptible, subreaper, warm_processes
+from system import fork_client, fork_server, interruptible, subreaper, warm_processes
 
 FORKING = "CROSSZERO_FORKING"  # environment variable: this process is to become the server
 
@@ -50,6 +50,6 @@ def _run_again(environment: Mapping[str, str]) -> NoReturn:
         env={**os.environ, **environment, FORKING: "1"},
         start_new_session=True,
     )
-    for number in fork_server.FORWARDED:
+    for number in fork_client.FORWARDED:
         signal.signal(number, lambda *_: process.terminate())
-    sys.exit(fork_server.shell_status(interruptible.wait(process)))
+    sys.exit(fork_client.shell_status(interruptible.wait(process)))

@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def _runs(pid: int, ended: dict[int, int]) -> bool:
     return False
 
 
+def readable_at_end(pid: int) -> list[FileIO]:
+    """A file that can be read from when the child has ended, to select by; none before Linux 5.3."""
+    with suppress(AttributeError, OSError):
+        return [FileIO(os.pidfd_open(pid))]
+    return []
+
+
 def wait(
     pid: int,
     signals: Sequence[int],
@@ -120,9 +128,7 @@ def wait(
         patience: seconds that all of them have for that.
     """
     ended: dict[int, int] = {}
-    watched: list[Any] = [client] if client else []
-    with suppress(AttributeError, OSError):  # Linux 5.3: readable when the child has ended
-        watched.append(os.pidfd_open(pid))
+    watched: list[Any] = [*([client] if client else []), *readable_at_end(pid)]
     while True:
         _reap(ended)
         if pid in ended:

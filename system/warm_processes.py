@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from system import fork_server, private_folder, subreaper
+from system import fork_client, fork_server, private_folder, subreaper
 from system.errors import UserError
 
 IDLE_SECONDS = 60.0
@@ -87,8 +87,8 @@ def run_again(workflow: tuple[int, float], modules: Sequence[str], environment: 
         folder = private_folder.make(own / f"warm-{key.hexdigest()[:16]}")
         with suppress(EOFError, ConnectionError, FileNotFoundError):
             connection = _connection(folder, workflow, modules, settings)
-            fork_server.send_request(connection, fork_server.this_program() | {"environment": settings}, [0, 1, 2])
-            return fork_server.exit_status(connection)
+            fork_client.send_request(connection, fork_server.this_program() | {"environment": settings}, [0, 1, 2])
+            return fork_client.exit_status(connection)
     log = (folder / "log").read_text(errors="replace").strip()
     shutil.rmtree(folder, ignore_errors=True)
     raise UserError(f"the packages of {sys.prefix} cannot be imported: {log[-2000:]}", code="imports-fail")
@@ -107,7 +107,7 @@ def _connection(
         (folder / "socket").unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(folder / "socket"))
-        listener.listen(fork_server.DESCRIPTORS)
+        listener.listen(fork_client.DESCRIPTORS)
         code = (
             "from system import warm_processes; "
             f"warm_processes.serve({str(folder)!r}, {listener.fileno()}, {workflow!r}, {list(modules)!r})"
@@ -180,7 +180,7 @@ def _job(warm: int, request: dict[str, Any], received: list[int], connection: so
         subreaper.live_on(False)
         os.setsid()
         signals: list[int] = []
-        for each in (*fork_server.FORWARDED, signal.SIGUSR1):
+        for each in (*fork_client.FORWARDED, signal.SIGUSR1):
             signal.signal(each, lambda number, _: signals.append(number))
         subreaper.prctl(subreaper.PR_SET_CHILD_SUBREAPER, 1)
         parent = os.getpid()

@@ -16,7 +16,7 @@ import pytest
 
 from contracts.run_file import ROOT
 from envs import build
-from system import fork_server
+from system import fork_client, fork_server
 from tests import needs
 from tests.waiting import LIMIT, wait_until
 
@@ -115,7 +115,7 @@ def test_a_signal_before_the_fork_reaches_it(tmp_path: Path) -> None:
     pid = os.fork()
     if pid == 0:
         try:
-            fork_server.send_request(first, {}, [])
+            fork_client.send_request(first, {}, [])
             (tmp_path / "asked").touch()
         finally:
             os._exit(0)

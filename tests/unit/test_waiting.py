@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from system import fork_server, interruptible
+from system import fork_client, interruptible
 
 DELAY_SECONDS = 0.3  # the wait has begun; if it has not, the test passes as well
 
@@ -22,7 +22,7 @@ def wait_for_process() -> tuple[Callable[[], int], Callable[[], None]]:
 
 def wait_for_fork() -> tuple[Callable[[], int], Callable[[], None]]:
     client, server = socket.socketpair()
-    return lambda: fork_server.exit_status(client), lambda: server.sendall((-signal.SIGTERM % 2**64).to_bytes(8, "big"))
+    return lambda: fork_client.exit_status(client), lambda: server.sendall((-signal.SIGTERM % 2**64).to_bytes(8, "big"))
 
 
 @pytest.mark.slow
