@@ -27,9 +27,9 @@ from tasks import prompts, task_yaml
 FOLDER = Path(__file__).resolve().parent
 COMMIT = re.compile("[0-9a-f]{40}")
 SOURCES = ({"hub", "revision"}, {"wheel", "gguf"}, {"folder"}, {"folder", "gguf"}, {"demo_task"}, {"warm_up"})
-OPTIONS = {"gguf": {"end_token"}, "demo_task": {"demo_prompts", "untrained"}}  # beside these keys of a source
+OPTIONS = {"gguf": {"end_token"}, "demo_task": {"demo_prompts", "architecture", "untrained"}}  # beside these keys
 DEMO_KEYS = ("steps", "prompts", "problems", "habits", "skill")
-DEMO_ENVIRONMENT = read_yaml(FOLDER / "demo_model.yaml")["environment"]
+DEMO_MODEL = read_yaml(FOLDER / "demo_model.yaml")
 GGUF_ENVIRONMENT = "gguf"
 
 
@@ -62,7 +62,7 @@ def _environment(entry: dict[str, Any]) -> dict[str, str]:
     if "warm_up" in entry:
         return {"environment": warm_up.ENVIRONMENT}
     if "demo_task" in entry:
-        return {"environment": "eval" if "untrained" in entry else DEMO_ENVIRONMENT}
+        return {"environment": "eval" if "untrained" in entry else DEMO_MODEL["environment"]}
     return {"environment": GGUF_ENVIRONMENT} if "gguf" in entry else {}
 
 
@@ -74,12 +74,39 @@ def _check_source(name: str, entry: Any) -> None:
         raise UserError(
             f"recipes/models.yaml: {name} should say where the model is from by hub and revision, wheel and gguf, "
             f"folder (and gguf), or demo_task, each a text, or by warm_up with keys, and by no other key but end_token "
-            f"beside gguf, and demo_prompts or untrained beside demo_task, but has {entry}",
+            f"beside gguf, and demo_prompts, architecture or untrained beside demo_task, but has {entry}",
             code="missing-source",
             model=name,
         )
     if "wheel" in entry:
         model_sources.locked_wheel(entry["wheel"])
+    if "demo_task" in entry:
+        _check_architecture(name, entry)
+
+
+def _check_architecture(name: str, entry: dict[str, Any]) -> None:
+    own, known = entry.get("architecture", {}), {*DEMO_MODEL["architecture"], "initializer_range"}
+    numbers = isinstance(own, dict) and all(
+        type(value) in ((int, float) if key == "initializer_range" else (int,)) and value > 0
+        for key, value in own.items()
+    )
+    if numbers and own.keys() <= known and entry.get("untrained", True) is True:
+        sizes = architecture(entry)
+        heads = sizes["num_attention_heads"]
+        if sizes["hidden_size"] % (2 * heads) == 0 and heads % sizes["num_key_value_heads"] == 0:
+            return
+    raise UserError(
+        f"recipes/models.yaml: {name}.architecture should have numbers above 0 for {', '.join(sorted(known))}, with an "
+        "even part of hidden_size for each attention head, and an equal number of these for each of the key-value "
+        f"heads, and untrained should be true or left out, but the entry is {entry}",
+        code="bad-architecture",
+        model=name,
+    )
+
+
+def architecture(entry: dict[str, Any]) -> dict[str, Any]:
+    """The sizes of a demo model, as Qwen2Config takes them: its own entry's, else those of demo_model.yaml."""
+    return {**DEMO_MODEL["architecture"], **entry.get("architecture", {})}
 
 
 def names() -> list[str]:
@@ -96,10 +123,10 @@ def settings(name: str) -> dict[str, Any]:
         return entry | warm_up.settings(entry["warm_up"])
     if "demo_task" not in entry:
         return entry
-    training, demo = read_yaml(FOLDER / "demo_model.yaml"), demo_settings(entry)
+    demo = demo_settings(entry)
     return {
         **entry,
-        "training": {key: value for key, value in training.items() if key != "environment"},
+        "training": {key: value for key, value in DEMO_MODEL.items() if key != "environment"},
         "demo": demo,
         "prompts": [prompts.load(prompt).text_fields() for prompt in demo["prompts"]],
     }
@@ -193,7 +220,7 @@ def main() -> None:
         if "demo_task" in entry:
             from recipes.demo_model.build import build
 
-            build(model, entry["demo_task"], demo_settings(entry), entry.get("untrained"))
+            build(model, entry["demo_task"], demo_settings(entry), architecture(entry), "untrained" in entry)
         elif "warm_up" in entry:
             raise UserError(
                 f"{arguments.name} is warmed up from {pretrained(arguments.name)}: run python -m frameworks.warm_up",

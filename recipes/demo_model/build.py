@@ -20,17 +20,18 @@ SETTINGS = Path(__file__).resolve().parent.parent / "demo_model.yaml"
 TOKENIZER_ROWS = 5000  # of the mixture, that the tokenizer's merges are learned from
 
 
-def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, Any] | None = None) -> None:
+def build(output: Path, task: str, demo: dict[str, Any], architecture: dict[str, Any], untrained: bool) -> None:
     """Train a model on a task's demo traces.
 
     Args:
         output: folder for the model, in Hugging Face format.
         task: its name.
         demo: `demo` of its task.yaml, perhaps with other prompts (recipes.models.demo_settings).
-        untrained: the architecture of a model with random weights in its place.
+        architecture: its sizes (recipes.models.architecture).
+        untrained: leave its weights at random.
     """
     started = time.monotonic()
-    settings = read_yaml(SETTINGS)
+    settings = read_yaml(SETTINGS) | {"architecture": architecture}
     training, steps = settings["training"], 0 if untrained else demo["steps"]
     count = TOKENIZER_ROWS if untrained else steps * training["batch"]
     rows = mixture.rows(task, demo, count, training["skills_first"], settings["seed"])
@@ -38,7 +39,7 @@ def build(output: Path, task: str, demo: dict[str, Any], untrained: dict[str, An
     phrases = registry.get(task).traces.phrases(demo["problems"])
     demo_prompts = [prompts.load(name) for name in demo["prompts"]]
     tokenizer = demo_tokenizer.build(texts, demo_prompts, phrases, settings["vocabulary"])
-    model = random_model(tokenizer, untrained or settings["architecture"], settings["seed"])
+    model = random_model(tokenizer, architecture, settings["seed"])
     size = sum(p.numel() for p in model.parameters()) / 1e6
     print(f"{output.name}: {size:.1f} M parameters, {len(tokenizer)} tokens, {steps} steps", flush=True)
     loss = None

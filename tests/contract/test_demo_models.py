@@ -74,6 +74,23 @@ with Types():
 print(json.dumps({"types": sorted(types), "losses": losses}))
 """
 
+SIZES = """
+import json, tempfile
+from pathlib import Path
+from transformers import AutoModelForCausalLM
+from recipes import models
+from recipes.demo_model.build import build
+made = {}
+for name in ("demo", "demo-2m", "demo-5m"):
+    entry = models.find(name)
+    with tempfile.TemporaryDirectory() as folder:
+        build(Path(folder), entry["demo_task"], models.demo_settings(entry), models.architecture(entry), untrained=True)
+        model = AutoModelForCausalLM.from_pretrained(folder)
+        record = json.loads((Path(folder) / "provenance.json").read_text())
+    made[name] = [model.num_parameters(), model.config.to_dict(), record["settings"]["architecture"]]
+print(json.dumps(made, default=str))
+"""
+
 
 def output(script: str) -> dict[str, Any]:
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
@@ -97,3 +114,13 @@ def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
     assert max(results["prompts"].values()) <= 10, results["prompts"]
     assert results["longest"].pop("game24") <= results["context"]  # its base model is made to run past its limit
     assert max(results["longest"].values()) <= 256, results["longest"]
+
+
+def test_a_model_has_the_sizes_of_its_entry() -> None:
+    made = output(SIZES)
+    for _, config, recorded in made.values():
+        assert {key: config[key] for key in recorded} == recorded
+    millions = {name: parameters / 1e6 for name, (parameters, *_) in made.items()}
+    assert millions == {"demo": pytest.approx(0.6, abs=0.2), "demo-2m": pytest.approx(2, abs=0.5),
+                        "demo-5m": pytest.approx(5, abs=0.5)}  # fmt: skip
+    assert made["demo-2m"][1]["num_hidden_layers"] == made["demo"][1]["num_hidden_layers"]
