@@ -82,7 +82,10 @@ def costs_table(groups: Sequence[Group], accuracy: float, prices: Mapping[str, f
             ("gpu_utilisation", "GPU busy (%)", group.mean_of("gpu_utilisation"), _percent),
             ("cost_to_accuracy", f"cost to {target}", paid, _money),
         ]
-        row = {"run": group.name, "seeds": len(group.trainings), "reached": count, "accuracy": accuracy, "price": price}
+        row = {
+            "run": group.name, "machine": group.hardware, "seeds": len(group.trainings), "reached": count,
+            "accuracy": accuracy, "price": price,
+        }  # fmt: skip
         rows.append(row | interval_columns({column: estimate for column, _, estimate, _ in cells}))
         text = {"run": group.name, "seeds": f"{len(group.trainings)}"}
         for _, header, estimate, form in cells:
@@ -126,6 +129,7 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
     stopped = [f"{name} (step {one.steps}: {one.stop_reason})" for name, one in each if one.stop_reason]
     commits = {one.commit for _, one in each}
     parts = {group.name: part for group in groups if (part := group.part_text(accuracy))}
+    machines = dict.fromkeys(f"{group.letter} is {group.hardware}" for group in groups if group.letter)
     text = _comparison(reached, parts, target) if reached else []
     steps = [f"{one.name} {one.seconds_of_step.value:.3g} ({one.seconds_of_first_step.value:.3g})" for one in groups]
     unnamed = [f"{one.name} {100 * one.unnamed_share:.1f} %" for one in groups]
@@ -146,6 +150,8 @@ def summary_sentences(groups: Sequence[Group], accuracy: float) -> list[str]:
         text.append("One seed of a run: its time has no interval. Add --seeds 0,1,2,3,4.")
     if len(commits) > 1:
         text.append(f"The trainings were made by {len(commits)} commits of CrossZero, named below.")
+    if machines:
+        text[0] += f" {'; '.join(machines)}."
     return text
 
 
@@ -225,8 +231,8 @@ def versions_table(groups: Sequence[Group]) -> pd.DataFrame:
         rows.append(
             {
                 "run": group.name, "framework": ", ".join(versions), "base model": one.model,
-                "completions a step": f"{one.completions_per_step:g}", "steps": str(one.steps), "machine": one.hardware,
-                "commit": ", ".join(commits),
+                "completions a step": f"{one.completions_per_step:g}", "steps": str(one.steps),
+                "machine": group.hardware, "commit": ", ".join(commits),
             }
         )  # fmt: skip
     return pd.DataFrame(rows)

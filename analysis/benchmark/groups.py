@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,14 +24,21 @@ class Group:
     """Trainings with everything but the seed in common.
 
     Attributes:
-        name: the run, what was varied, and the machine where there are more of them.
+        name: the run, what was varied, and the machine's letter where there are more of them.
         line: the same without what was varied, be it the number of GPUs.
         trainings: one for each seed.
+        letter: of the machine; empty where there is one.
     """
 
     name: str
     line: str
     trainings: tuple[Training, ...]
+    letter: str = ""
+
+    @property
+    def hardware(self) -> str:
+        """Machine and GPUs in words."""
+        return self.trainings[0].hardware
 
     @property
     def varied_key(self) -> str:
@@ -126,14 +134,26 @@ def _of_known(values: Sequence[float | None], most: float = math.inf) -> Estimat
 
 
 def groups_of(trainings: Sequence[Training]) -> list[Group]:
-    """Groups in the order of their first trainings; named after the machine, too, where there are several."""
-    machines, of_lines = {one.hardware for one in trainings}, {_hardware_of_line(one) for one in trainings}
-    members: dict[tuple[str, str], list[Training]] = {}
+    """Groups in the order of their first trainings, those of one run on several machines together."""
+    letters = _letters(list(dict.fromkeys(one.hardware for one in trainings)))
+    kinds = {_hardware_of_line(one) for one in trainings}
+    members: dict[str, dict[str, list[Training]]] = {}
     for one in trainings:
-        name = one.name + (f", on {one.hardware}" if len(machines) > 1 else "")
-        line = one.run + (f", on {_hardware_of_line(one)}" if len(of_lines) > 1 else "")
-        members.setdefault((name, line), []).append(one)
-    return [Group(name, line, tuple(own)) for (name, line), own in members.items()]
+        members.setdefault(one.name, {}).setdefault(one.hardware, []).append(one)
+    groups = []
+    for name, by_machine in members.items():
+        for hardware, own in by_machine.items():
+            letter, kind = letters[hardware], _hardware_of_line(own[0])
+            line = own[0].run + (f" ({letters.get(kind, kind)})" if len(kinds) > 1 else "")
+            groups.append(Group(name + (f" ({letter})" if letter else ""), line, tuple(own), letter))
+    return groups
+
+
+def _letters(machines: Sequence[str]) -> dict[str, str]:
+    """A to Z, then AA to ZZ; empty for a machine alone."""
+    if len(machines) == 1:
+        return {machines[0]: ""}
+    return {one: string.ascii_uppercase[i % 26] * (i // 26 + 1) for i, one in enumerate(machines)}
 
 
 def _hardware_of_line(one: Training) -> str:

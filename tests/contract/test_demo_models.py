@@ -117,10 +117,10 @@ def test_every_text_comes_back_and_fixed_parts_are_one_token_each() -> None:
 
 
 def test_a_model_has_the_sizes_of_its_entry() -> None:
-    made = output(SIZES)
-    for _, config, recorded in made.values():
+    by_name = output(SIZES)
+    for _, config, recorded in by_name.values():
         assert {key: config[key] for key in recorded} == recorded
-    millions = {name: parameters / 1e6 for name, (parameters, *_) in made.items()}
+    millions = {name: parameters / 1e6 for name, (parameters, *_) in by_name.items()}
     assert millions == {"demo": pytest.approx(0.6, abs=0.2), "demo-2m": pytest.approx(2, abs=0.5),
                         "demo-5m": pytest.approx(5, abs=0.5)}  # fmt: skip
-    assert made["demo-2m"][1]["num_hidden_layers"] == made["demo"][1]["num_hidden_layers"]
+    assert by_name["demo-2m"][1]["num_hidden_layers"] == by_name["demo"][1]["num_hidden_layers"]

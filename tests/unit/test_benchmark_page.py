@@ -70,6 +70,7 @@ def test_the_page_with_another_machine_s_numbers(
     for name in varied:
         for seed in (0, 1):
             store(tmp_path / "demo", name, seed, 1 + 0.1 * seed)
+    stored_machine = read(tmp_path / "demo", varied[0]).machine
     theirs = replace(read(tmp_path / "demo", varied[0]), machine="64 cores of another", gpus=["H100", "H100"])
     exchange.write([theirs], tmp_path / "theirs.json")
     page = tmp_path / "page"
@@ -83,7 +84,8 @@ def test_the_page_with_another_machine_s_numbers(
     costs = pd.read_csv(page / "costs.csv").set_index("run")
     assert len(costs) == 3 and costs["seeds"].to_list() == [2, 2, 1]
     here, there = costs.index[0], costs.index[2]
-    assert "H100" in there and "prompt" not in there and "samples_per_prompt 8" in here
+    assert there == f"{RUN} (B)" and "samples_per_prompt 8 (A)" in here
+    assert costs["machine"].to_list() == [stored_machine] * 2 + ["2 × H100, 64 cores of another"]
     assert math.isnan(costs.loc[there, "start_up_seconds_high"]) and costs.loc[there, "price"] == 36
     assert set(costs["accuracy"]) == {0.7}
     assert costs.loc[there, "cost_to_accuracy"] == pytest.approx(36 * 2 * 60 / 3600)

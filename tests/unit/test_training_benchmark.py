@@ -121,12 +121,29 @@ def test_a_second_measurement_on_such_a_machine_is_a_group_of_its_own(tmp_path: 
     together = exchange.put_together([one], [one, replace(one, seed=1)], again)
     assert [len(group.trainings) for group in groups_of(together)] == [2, 2]
     assert together[2:] == [replace(each, measurement=3) for each in again]
-    assert groups_of(together)[1].name.endswith(", measurement 3")
+    assert [group.name for group in groups_of(together)] == [f"{RUN} (A)", f"{RUN} (B)"]
+    assert groups_of(together)[1].hardware.endswith(", measurement 3")
     elsewhere = replace(slower, machine="another")
     assert exchange.put_together([one], [slower, elsewhere])[2] == elsewhere
     assert len(exchange.put_together([one], again, again, [replace(each, padding_share=None) for each in again])) == 3
     later = replace(one, parts={WHOLE: [90.0, 80.0]}, padding_share=0.4, host_memory_gb=None)
     assert exchange.put_together([later], [one]) == [later]  # its own record, which has more
+
+
+def test_machines_have_letters_and_a_run_s_stand_together(one_training: Training) -> None:
+    count = 60
+    machines = [replace(one_training, machine=f"{cores} cores") for cores in range(1, count + 1)]
+    every = [replace(each, run=run) for each in machines for run in ("a/b", "a/c")]
+    groups = groups_of(every)
+    letters = [group.letter for group in groups[:count]]
+    assert letters == [group.letter for group in groups[count:]] and len(set(letters)) == count
+    assert letters[:2] + letters[25:28] == ["A", "B", "Z", "AA", "BB"]
+    assert [group.name for group in groups] == [f"{run} ({each})" for run in ("a/b", "a/c") for each in letters]
+    assert [group.line for group in groups] == [group.name for group in groups]  # each has a line of its own
+    assert {group.name for group in groups_of(every[:2])} == {"a/b", "a/c"}  # one machine needs no letter
+    sentence = "; ".join(f"{group.letter} is {group.hardware}" for group in groups[:count])
+    assert program.summary_sentences(groups, 0.5)[0].endswith(f". {sentence}.")
+    assert not any(one_training.machine in text for text in program.summary_sentences(groups_of(every[:2]), 0.5))
 
 
 @pytest.mark.slow
