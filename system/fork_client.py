@@ -16,9 +16,6 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTORS = 250  # that one message may carry; linux/include/net/scm.h has 253
-POLL_SECONDS = 0.2  # for signals and what the kernel does not tell; the end of a fork is seen at once
-
-
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -78,8 +75,12 @@ def send_request(connection: socket.socket, request: dict[str, Any], descriptors
 
 def exit_status(connection: socket.socket) -> int:
     """The exit status of what was asked for; signal handlers run while it is waited for."""
-    while not select.select([connection], [], [], POLL_SECONDS)[0]:  # a signal just before it blocks does not wake it
-        pass
+    signalled, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)  # one just before the wait does not interrupt it
+    watched: list[Any] = [connection, signalled]
+    while connection not in select.select(watched, [], [])[0]:
+        os.read(signalled, 1)
     try:
         return int.from_bytes(receive(connection, 8), "big")
     except EOFError:  # the server was killed, and so was the fork

@@ -45,6 +45,7 @@ from typing import Any, NoReturn
 from system import fork_client, private_folder, subreaper
 from system.fork_client import FORWARDED
 
+POLL_SECONDS = 0.2  # for what the kernel does not tell; the end of a fork is seen at once
 _forks: Path | None = None  # in the job's program: the executable that runs in forks
 
 
@@ -237,7 +238,7 @@ def _fork_for_clients(listener: socket.socket, first: int, python: Path) -> int:
     server, end, clients = os.getpid(), subreaper.readable_at_end(first), dict[int, list[Any]]()
     while True:
         watched: list[Any] = [listener, *end, *chain.from_iterable(clients.values())]
-        ready, _, _ = select.select(watched, [], [], fork_client.POLL_SECONDS)
+        ready, _, _ = select.select(watched, [], [], POLL_SECONDS)
         if listener in ready:
             connection, _ = listener.accept()
             request, received = receive_request(connection)

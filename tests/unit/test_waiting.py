@@ -5,14 +5,20 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from contracts.run_file import ROOT
 from system import fork_client, interruptible
 
 DELAY_SECONDS = 0.3  # the wait has begun; if it has not, the test passes as well
+SLEEP_SECONDS, ATTEMPTS = 1.0, 3  # on a busy machine the first may be before the wait
 
 
 def wait_for_process() -> tuple[Callable[[], int], Callable[[], None]]:
@@ -39,3 +45,31 @@ def test_a_wait_ends_at_a_signal_that_does_not_wake_it(
         assert wait() % 2**64 == -signal.SIGTERM % 2**64
     finally:
         signal.signal(signal.SIGUSR2, before)
+        signal.set_wakeup_fd(-1)
+
+
+WAITING = """
+import socket
+from system import fork_client
+client, server = socket.socketpair()
+print("ready", flush=True)
+fork_client.exit_status(client)
+"""
+
+
+@pytest.mark.slow
+def test_what_waits_for_a_fork_sleeps_until_it_ends() -> None:
+    """A training has dozens of these."""
+    with subprocess.Popen([sys.executable, "-c", WAITING], cwd=ROOT, stdout=subprocess.PIPE) as process:
+        assert process.stdout and process.stdout.readline() == b"ready\n"
+        counts = [times_woken(process.pid)]
+        for _ in range(ATTEMPTS):
+            time.sleep(SLEEP_SECONDS)
+            counts.append(times_woken(process.pid))
+        process.kill()
+    assert any(before == after for before, after in pairwise(counts)), counts
+
+
+def times_woken(process: int) -> str:
+    status = Path(f"/proc/{process}/status").read_text()
+    return status.partition("voluntary_ctxt_switches:")[2].split()[0]
