@@ -161,8 +161,9 @@ def _trained(trainings: Sequence[Training]) -> str:
     def each(values: Iterable[object]) -> str:
         return " or ".join(dict.fromkeys(map(str, values)))
 
-    lengths = [one.response_tokens for one in trainings if one.response_tokens is not None]
-    tokens = f" of {min(lengths):.0f} to {max(lengths):.0f} tokens on average" if lengths else ""
+    lengths = sorted(one.response_tokens for one in trainings if one.response_tokens is not None)
+    bounds = " to ".join(dict.fromkeys(f"{length:.0f}" for length in [*lengths[:1], *lengths[-1:]]))
+    tokens = f" of {bounds} tokens on average" if bounds else ""
     return (
         f"Each training: {each(one.algorithm.upper() for one in trainings)} from the base model "
         f"{each(one.model for one in trainings)}, {each(one.steps for one in trainings)} steps of "

@@ -146,6 +146,19 @@ def test_machines_have_letters_and_a_run_s_stand_together(one_training: Training
     assert not any(one_training.machine in text for text in program.summary_sentences(groups_of(every[:2]), 0.5))
 
 
+@pytest.mark.parametrize(
+    ("lengths", "text"),
+    [
+        ([29.1, 29.4], "completions of 29 tokens on average,"),
+        ([30.0, 29.1, 28.6, None], "completions of 29 to 30 tokens on average,"),
+        ([None], "completions, which"),
+    ],
+)
+def test_lengths_of_completions_in_words(lengths: list[float | None], text: str, one_training: Training) -> None:
+    every = [replace(one_training, seed=seed, response_tokens=length) for seed, length in enumerate(lengths)]
+    assert any(text in sentence for sentence in program.summary_sentences(groups_of(every), 0.5))
+
+
 @pytest.mark.slow
 def test_what_crosszero_adds_to_a_training(tmp_path: Path) -> None:
     store(tmp_path, RUN, 0)
