@@ -80,15 +80,15 @@ from pathlib import Path
 from transformers import AutoModelForCausalLM
 from recipes import models
 from recipes.demo_model.build import build
-made = {}
+by_name = {}
 for name in ("demo", "demo-2m", "demo-5m"):
     entry = models.find(name)
     with tempfile.TemporaryDirectory() as folder:
         build(Path(folder), entry["demo_task"], models.demo_settings(entry), models.architecture(entry), untrained=True)
         model = AutoModelForCausalLM.from_pretrained(folder)
         record = json.loads((Path(folder) / "provenance.json").read_text())
-    made[name] = [model.num_parameters(), model.config.to_dict(), record["settings"]["architecture"]]
-print(json.dumps(made, default=str))
+    by_name[name] = [model.num_parameters(), model.config.to_dict(), record["settings"]["architecture"]]
+print(json.dumps(by_name, default=str))
 """
 
 
