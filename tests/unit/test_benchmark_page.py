@@ -30,7 +30,7 @@ def test_what_the_base_model_has_and_what_is_not_reached_is_said(tmp_path: Path)
     times, steps, unnamed, trained, missed, begun, _ = program.summary_sentences(groups_of([one, better, slow]), 0.5)
     assert RUN in times and "a/" not in times
     assert all(f"{name} 10 (10)" in steps and f"{name} 6.2 %" in unnamed for name in (RUN, "a/slow", "a/better"))
-    assert "4 steps of" in trained and "of 30 to 30 tokens" in trained
+    assert "4 steps of 128 completions of 30 tokens on average, which" in trained
     assert "a/slow" in missed and RUN not in missed and "a/better" in begun and RUN not in begun
 
 
