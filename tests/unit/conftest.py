@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from recipes import models
+from system.yaml_files import read_yaml
 from tasks.sandbox import bubblewrap, warm_pool
 from tests.unit.sandboxes import sandbox_processes
 from tests.waiting import LIMIT
 
 if TYPE_CHECKING:
     from analysis.benchmark.trainings import Training
+
+
+Declare = Callable[..., None]
+
+
+@pytest.fixture
+def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
+    """Add entries to models.yaml."""
+    known = read_yaml(models.FOLDER / "models.yaml")
+
+    def add(**entries: Any) -> None:
+        read = lambda file: {**known, **entries} if file.name == "models.yaml" else read_yaml(file)  # noqa: E731
+        monkeypatch.setattr(models, "read_yaml", read)
+
+    return add
 
 
 @pytest.fixture

@@ -7,27 +7,21 @@ from typing import Any
 import pytest
 
 from recipes import models
-from system.yaml_files import read_yaml
+from tests.unit.conftest import Declare
 from tests.user_errors import refused
 
-KNOWN = read_yaml(models.FOLDER / "models.yaml")
 SIZES = models.DEMO_MODEL["architecture"]
 
 
-def declare(monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any]) -> None:
-    read = lambda file: {**KNOWN, "mine": entry} if file.name == "models.yaml" else read_yaml(file)  # noqa: E731
-    monkeypatch.setattr(models, "read_yaml", read)
-
-
 @pytest.mark.parametrize("own", [{}, {"num_hidden_layers": 6}, {"hidden_size": 256, "intermediate_size": 100}])
-def test_sizes_of_an_entry_replace_those_that_all_share(own: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    declare(monkeypatch, {"demo_task": "arithmetic", "architecture": own})
+def test_sizes_of_an_entry_replace_those_that_all_share(own: dict[str, int], declare: Declare) -> None:
+    declare(mine={"demo_task": "arithmetic", "architecture": own})
     assert models.architecture(models.find("mine")) == SIZES | own
     assert (models.settings("mine") == models.settings("demo") | {"architecture": own}) and own.keys() <= SIZES.keys()
 
 
-def test_random_weights_need_no_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    declare(monkeypatch, {"demo_task": "arithmetic", "architecture": {"initializer_range": 0.1}, "untrained": True})
+def test_random_weights_need_no_training(declare: Declare) -> None:
+    declare(mine={"demo_task": "arithmetic", "architecture": {"initializer_range": 0.1}, "untrained": True})
     assert models.find("mine")["environment"] == "eval" != models.find("demo-2m")["environment"]
 
 
@@ -48,16 +42,14 @@ def test_random_weights_need_no_training(monkeypatch: pytest.MonkeyPatch) -> Non
     ],
     ids=repr,
 )
-def test_sizes_that_make_no_model_are_refused_before_anything_is_trained(
-    own: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    declare(monkeypatch, {"demo_task": "arithmetic", "architecture": own})
+def test_sizes_that_make_no_model_are_refused_before_anything_is_trained(own: Any, declare: Declare) -> None:
+    declare(mine={"demo_task": "arithmetic", "architecture": own})
     with refused("bad-architecture", model="mine"):
         models.library()
 
 
 @pytest.mark.parametrize("untrained", [False, None, 1, {"hidden_size": 512}])
-def test_random_weights_are_asked_for_by_true_alone(untrained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    declare(monkeypatch, {"demo_task": "arithmetic", "untrained": untrained})
+def test_random_weights_are_asked_for_by_true_alone(untrained: Any, declare: Declare) -> None:
+    declare(mine={"demo_task": "arithmetic", "untrained": untrained})
     with refused("bad-architecture", model="mine"):
         models.library()

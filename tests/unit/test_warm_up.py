@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from cluster import gpu_memory
 from recipes import models, warm_up
 from system.yaml_files import read_yaml
 from tasks import registry, task_yaml
+from tests.unit.conftest import Declare
 from tests.user_errors import refused
 
 BASE = "smollm2-135m-instruct-q4"
@@ -31,19 +31,6 @@ PUZZLES: dict[str, Any] = {
 }
 DEMO = read_yaml(task_yaml.FOLDER / "countdown" / "task.yaml")["demo"]
 COUNTDOWN = PUZZLES | {"task": "countdown", "problems": DEMO["problems"], "habits": DEMO["habits"]}
-Declare = Callable[..., None]
-
-
-@pytest.fixture
-def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
-    """Add entries to models.yaml."""
-    known = read_yaml(models.FOLDER / "models.yaml")
-
-    def add(**entries: Any) -> None:
-        read = lambda file: {**known, **entries} if file.name == "models.yaml" else read_yaml(file)  # noqa: E731
-        monkeypatch.setattr(models, "read_yaml", read)
-
-    return add
 
 
 @pytest.mark.slow
